@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from onewrite_lab.stall import STALL_MS, control_stalls
 
-from onewrite_bench.units import milliseconds, size
 from onewrite_bench.verdict.judge import lines
 from onewrite_bench.verdict.results import Cell
 
-__all__ = ["READING", "Table", "beside", "of_cells", "of_records"]
+__all__ = ["READING", "Table", "beside", "milliseconds", "of_cells", "of_records"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
@@ -133,3 +132,18 @@ def of_records(rows: Sequence[list[str]]) -> Table:
         "cause, and requests that have it",
     )
     return Table(headings, [list(row) for row in rows])
+
+
+def milliseconds(us: float | None) -> str:
+    """Microseconds shown as milliseconds with about three digits."""
+    if us is None:
+        return "-"
+    ms = us / 1000
+    return f"{ms:.2f}" if ms < 10 else f"{ms:.1f}" if ms < 1000 else f"{ms:.0f}"
+
+
+def size(count: int) -> str:
+    for unit, factor in (("MB", 1_000_000), ("kB", 1000)):
+        if count >= factor and count % factor == 0:
+            return f"{count // factor} {unit}"
+    return f"{count} B"

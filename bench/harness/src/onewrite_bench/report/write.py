@@ -14,9 +14,8 @@ from onewrite_lab.stall import STALL_MS
 from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.quote import block
-from onewrite_bench.report.table import READING, Table, beside, of_cells, of_records
+from onewrite_bench.report.table import READING, Table, beside, milliseconds, of_cells, of_records
 from onewrite_bench.scenario import names
-from onewrite_bench.units import milliseconds
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.judge import FAULTS, lines
 from onewrite_bench.verdict.results import Run, Verdict
