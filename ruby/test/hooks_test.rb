@@ -336,14 +336,15 @@ class HooksTest < OnewriteTest
   end
 
   # As for a queue to another process.
-  def test_a_record_can_be_marshalled_also_with_listeners
-    record = nil
+  def test_a_record_and_events_can_be_marshalled
+    kept = []
     http = session(tap_server) do |one|
-      one.onewrite_timing = ->(timing) { record = timing }
-      one.onewrite_listener = Onewrite::TimingListener.new
+      one.onewrite_timing = kept.method(:<<)
+      one.onewrite_listener = Class.new(Onewrite::TimingListener) { define_method(:on_event) { |event| kept << event } }.new
     end
     http.request(post("/", "x"))
-    assert_equal record.to_h, Marshal.load(Marshal.dump(record)).to_h
+    assert_equal kept.map(&:to_h), Marshal.load(Marshal.dump(kept)).map(&:to_h)
+    assert_equal [[true], http.port], [kept.map(&:frozen?).uniq, URI(kept[0][:url]).port]
   end
 
   # The timing patches are installed without a lock.
@@ -371,18 +372,18 @@ class HooksTest < OnewriteTest
   # Each of these is called in a signal handler, where no lock may be taken.
   def test_switches_work_in_a_signal_handler
     out = ruby(<<~'RUBY')
-      require "onewrite/api"
+      require "onewrite/opentelemetry"
       done = Queue.new
       hook = nil
       ways = [-> { Onewrite.enable! }, -> { hook = Onewrite.on_timing { nil } }, -> { Onewrite.add_listener(Onewrite::TimingListener.new) },
               -> { Onewrite.configure(quickack: true, observe: true) }, -> { Onewrite.status }, -> { hook.remove },
-              -> { Net::HTTP.new("x").onewrite_timing = ->(_) {} }, -> { Onewrite.disable! }]
+              -> { Net::HTTP.new("x").onewrite_timing = ->(_) {} }, -> { Onewrite::OpenTelemetry.remove }, -> { Onewrite.disable! }]
       trap("USR1") { done << (ways.shift.call; true) rescue done << $!.class }
       ways.size.times do
         Process.kill("USR1", Process.pid)
         puts done.pop
       end
     RUBY
-    assert_equal ["true\n"] * 8, out.lines
+    assert_equal ["true\n"] * 9, out.lines
   end
 end

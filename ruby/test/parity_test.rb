@@ -73,7 +73,8 @@ class ParityTest < OnewriteTest
     "a frozen String" => -> { "hello" },
     "an empty String" => -> { "" },
     "a binary String" => -> { "\xFF\x00".b },
-    "20,000 bytes" => -> { "x" * 20_000 }
+    "20,000 bytes" => -> { "x" * 20_000 },
+    "20,000 bytes of UTF-16" => -> { ("é" * 10_000).encode("UTF-16LE") }
   }.freeze
 
   BODIES.each do |what, body|
