@@ -51,10 +51,9 @@ export class Installation {
 }
 
 /**
- * Makes an Agent of ours the global dispatcher of undici, which the runtime's fetch uses too. It takes the place of
- * undici's default Agent; for a dispatcher with proxies from the environment an EnvHttpProxyAgent of ours with the same
- * options
- * does. Any other dispatcher stays, with one warning: it was chosen. `status()` says which.
+ * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too: an Agent in the place
+ * of undici's default Agent, an EnvHttpProxyAgent with the same options in the place of undici's. Any other dispatcher
+ * stays, with one warning: it was chosen. `status()` says which.
  *
  * Called again, it adds its hooks to those that are there, and its options replace those that it names. With
  * `disabled: true`, or `ONEWRITE_DISABLED=true`, it is an `uninstall()`.
@@ -176,7 +175,7 @@ export function status () {
       'http.client.request.created (guardNodeHttp)': guardStatus(),
       'socket.setNoDelay of each connection': unless('nodelayDisabled', wire),
       'socket.write, socket.uncork of each connection': unless('coalesceDisabled', wire),
-      'socket._write, socket._writev; response.push of node:http (timing)': unless('hooksDisabled', 'waits for a hook')
+      'socket._write, socket._writev; push and _destroy in node:http (timing)': unless('hooksDisabled', 'waits for a hook')
     },
     options: config,
     hooks: hooksOfAll === null ? 0 : hooksOfAll.timings.length + hooksOfAll.listeners.length,

@@ -1,8 +1,7 @@
 /**
  * For `node --import onewrite/register app.js`: the runtime's fetch goes through our Agent, and every request of
- * node:http and node:https gets TCP_NODELAY. Where undici is missing or fails to load, a warning says so, and only the
- * second
- * half is done.
+ * node:http and node:https gets TCP_NODELAY. Where undici is missing or fails to load, a warning says so, and only
+ * node:http is changed.
  */
 
 import { guardNodeHttp } from './http/guard.js'

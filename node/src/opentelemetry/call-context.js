@@ -1,10 +1,8 @@
 /**
  * Finds the span that an instrumentation makes of undici's request. The instrumentation makes it on the diagnostics
- * channel `undici:request:create` and never activates it, but to propagate it, it derives a context that holds it from
- * the
- * active one (`trace.setSpan(context.active(), span)`). So while undici makes the request, the active context is one
- * that
- * notices what is derived from it.
+ * channel `undici:request:create` and never activates it. To propagate it, it derives a context that holds it from the
+ * active one (`trace.setSpan(context.active(), span)`). So while undici makes the request, the active context notices
+ * what is derived from it.
  */
 
 import { context, trace } from '@opentelemetry/api'
