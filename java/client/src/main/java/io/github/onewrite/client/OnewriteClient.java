@@ -2,9 +2,12 @@ package io.github.onewrite.client;
 
 import io.github.onewrite.Status;
 import io.github.onewrite.netty.OnewriteNetty;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.pool.AbstractChannelPoolMap;
 import io.netty.handler.codec.CodecException;
 import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.Map;
@@ -28,6 +31,7 @@ public final class OnewriteClient implements AutoCloseable {
     private final Transport transport;
     private final OnewriteNetty onewrite;
     private final AbstractChannelPoolMap<Target.Origin, OriginPool> pools;
+    private final ChannelGroup open = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
     private volatile boolean closed;
 
     OnewriteClient(Settings settings, Transport transport, OnewriteNetty onewrite) {
@@ -37,7 +41,7 @@ public final class OnewriteClient implements AutoCloseable {
         this.pools = new AbstractChannelPoolMap<>() {
             @Override
             protected OriginPool newPool(Target.Origin origin) {
-                return new OriginPool(settings, transport, origin, onewrite);
+                return new OriginPool(settings, origin, transport.group().next(), transport.channels(), open, onewrite);
             }
         };
     }
@@ -140,7 +144,7 @@ public final class OnewriteClient implements AutoCloseable {
         }
         if (transport.owned()) {
             // First: a loop that is shut down may end without closing its channels, and their calls would wait on.
-            transport.open().close().addListener(done -> transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS));
+            open.close().addListener(done -> transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS));
         }
     }
 

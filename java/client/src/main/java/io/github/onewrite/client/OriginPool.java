@@ -14,6 +14,7 @@ import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.pool.AbstractChannelPoolHandler;
 import io.netty.channel.pool.ChannelHealthChecker;
 import io.netty.channel.pool.FixedChannelPool;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContentDecompressor;
 import io.netty.handler.proxy.HttpProxyHandler;
@@ -48,15 +49,16 @@ final class OriginPool extends FixedChannelPool {
     /** Exchanges that wait for a connection, in the order of the pool's queue. */
     private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
 
-    OriginPool(Settings settings, Transport transport, Target.Origin origin, OnewriteNetty onewrite) {
-        this(settings, transport, origin, transport.group().next(), onewrite);
-    }
-
     @SuppressWarnings("unchecked")
-    private OriginPool(
-            Settings settings, Transport transport, Target.Origin origin, EventLoop loop, OnewriteNetty onewrite) {
+    OriginPool(
+            Settings settings,
+            Target.Origin origin,
+            EventLoop loop,
+            ChannelFactory<? extends SocketChannel> channels,
+            ChannelGroup open,
+            OnewriteNetty onewrite) {
         super(
-                bootstrap(settings, transport, loop, onewrite),
+                bootstrap(settings, loop, channels, onewrite),
                 onewrite.wrap(new Pipeline(settings, origin)),
                 channel -> loop.newSucceededFuture(isUsable(channel)),
                 settings.queueTimeout > 0 ? AcquireTimeoutAction.FAIL : null,
@@ -66,7 +68,7 @@ final class OriginPool extends FixedChannelPool {
                 true,
                 true);
         this.loop = loop;
-        this.open = transport.open();
+        this.open = open;
         Proxy proxy = settings.proxy;
         boolean tunnel = proxy != null && origin.tls();
         this.remote = proxy == null || tunnel
@@ -91,10 +93,14 @@ final class OriginPool extends FixedChannelPool {
     }
 
     @SuppressWarnings("unchecked")
-    private static Bootstrap bootstrap(Settings settings, Transport transport, EventLoop loop, OnewriteNetty onewrite) {
+    private static Bootstrap bootstrap(
+            Settings settings,
+            EventLoop loop,
+            ChannelFactory<? extends SocketChannel> channels,
+            OnewriteNetty onewrite) {
         Bootstrap bootstrap = new Bootstrap()
                 .group(loop)
-                .channelFactory((ChannelFactory<Channel>) (ChannelFactory<?>) transport.channels())
+                .channelFactory((ChannelFactory<Channel>) (ChannelFactory<?>) channels)
                 .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Settings.millis(settings.connectTimeout));
         settings.channelOptions.forEach((option, value) -> bootstrap.option((ChannelOption<Object>) option, value));
         return onewrite.apply(bootstrap);

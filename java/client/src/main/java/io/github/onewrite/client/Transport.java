@@ -5,25 +5,17 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.channel.epoll.EpollSocketChannel;
-import io.netty.channel.group.ChannelGroup;
-import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.util.concurrent.DefaultThreadFactory;
-import io.netty.util.concurrent.GlobalEventExecutor;
 
 /**
  * Event loops and the channels that belong to them.
  *
  * @param owned whether the client shuts the loops down
- * @param open the channels of the client
  */
-record Transport(
-        EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels, boolean owned, ChannelGroup open) {
-    Transport(EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels, boolean owned) {
-        this(group, channels, owned, new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true));
-    }
+record Transport(EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels, boolean owned) {
 
     /**
      * Epoll where its native library is on the class path, else NIO. The classes are those of Netty 4.1, deprecated in
