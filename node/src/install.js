@@ -175,7 +175,7 @@ export function status () {
       'http.client.request.created (guardNodeHttp)': guardStatus(),
       'socket.setNoDelay of each connection': unless('nodelayDisabled', wire),
       'socket.write, socket.uncork of each connection': unless('coalesceDisabled', wire),
-      'socket._write, socket._writev; push and _destroy in node:http (timing)': unless('hooksDisabled', 'waits for a hook')
+      '_write, _writev of sockets; push, _destroy in node:http (timing)': unless('hooksDisabled', 'waits for a hook')
     },
     options: config,
     hooks: hooksOfAll === null ? 0 : hooksOfAll.timings.length + hooksOfAll.listeners.length,
