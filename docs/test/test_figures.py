@@ -79,7 +79,7 @@ def ran(language: str) -> frozenset[str]:
 PROMISED = {
     "python": [f"CPython 3.{minor}" for minor in range(10, 15)],
     "ruby": ["MRI 3.1", "MRI 3.3", "JRuby 9.2", "JRuby 10.0"],
-    "node": ["Node 22", "Node 26"],
+    "node": ["Node 22", "Node 24", "Node 26"],
     "java": ["JDK 17", "JDK 25"],
 }
 
