@@ -60,10 +60,13 @@ class Front:
 _asleep: list[tuple[type, str, typing.Any]] = []
 
 
-def asleep(*names: str) -> typing.Callable[[type], type]:
+_Class = typing.TypeVar("_Class", bound=type)
+
+
+def asleep(*names: str) -> typing.Callable[[_Class], _Class]:
     """Take the methods *names* off a class until wake(): while nobody has given a hook they cost nothing."""
 
-    def take(cls: type) -> type:
+    def take(cls: _Class) -> _Class:
         for name in names:
             _asleep.append((cls, name, cls.__dict__[name]))
             delattr(cls, name)
