@@ -69,9 +69,9 @@ end
 def group(variants, size, port, place)
   workers = ["stock", *variants].map { |variant| Worker.new(variant, port, place) }
   workers.each { |worker| worker.warm_up(size) }
-  turns = Array.new(BLOCKS) do |turn|
-    order = workers.rotate(turn % workers.size)
-    costs = order.map { |worker| [worker, worker.block(size)] }.to_h
+  turns = Array.new(BLOCKS) do
+    # In a fixed order each variant would always run behind the same one, whose code and data are in the CPU's caches.
+    costs = workers.shuffle.to_h { |worker| [worker, worker.block(size)] }
     workers.map { |worker| costs[worker] }
   end
   ratios = variants.each_with_index.map { |variant, at| [variant, median(turns.map { |turn| turn[at + 1] / turn[0] })] }.to_h
