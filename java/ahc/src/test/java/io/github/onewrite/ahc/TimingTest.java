@@ -21,6 +21,7 @@ import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
+import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.util.Version;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -302,6 +303,30 @@ class TimingTest implements AppliedTwice {
             for (int i = 0; i < 4; i++) {
                 failed(client, server.url(), ErrorKind.TIMEOUT, Phase.WAIT);
             }
+        }
+    }
+
+    /** Over TLS the event loop is busy while it encrypts a large body. AsyncHttpClient's timer does not wait for it. */
+    @Test
+    @SuppressWarnings("deprecation")
+    void noAnswerInTimeWhileTheLoopIsBusy() throws Exception {
+        EventLoopGroup loops = new NioEventLoopGroup(1);
+        CountDownLatch free = new CountDownLatch(1);
+        try (TestServer server = TestServer.silent();
+                AsyncHttpClient client =
+                        client(Dsl.config().setEventLoopGroup(loops).setRequestTimeout(Duration.ofSeconds(1)))) {
+            var sent = client.preparePost(server.url()).setBody("hello").execute();
+            Eventually.until(() -> server.requests().size() == 1);
+            loops.execute(() -> assertDoesNotThrow(() -> free.await()));
+            assertThrows(ExecutionException.class, () -> sent.get(30, TimeUnit.SECONDS));
+            Timing timing = calls.next();
+            calls.assertFailed(timing);
+            assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
+            assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
+            assertTrue(only(timing).writes().isPresent());
+        } finally {
+            free.countDown();
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
         }
     }
 

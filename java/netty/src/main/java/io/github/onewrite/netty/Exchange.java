@@ -104,10 +104,15 @@ final class Exchange implements ChannelFutureListener {
         pending |= size > 0;
     }
 
+    /** Listeners are called on this thread, or not at all: a tracer's scope is here. */
     void requestWrite() {
-        TimedCall here = call.listens() ? current() : null;
-        if (here != null) {
-            here.requestWrite();
+        if (call.listens()) {
+            Thread here = Thread.currentThread();
+            step(timed -> {
+                if (Thread.currentThread() == here) {
+                    timed.requestWrite();
+                }
+            });
         }
     }
 
@@ -182,17 +187,19 @@ final class Exchange implements ChannelFutureListener {
         long at = firstRead == 0 ? lastRead : firstRead;
         TimedCall here = current();
         if (here == null) {
-            step(timed -> {
-                timed.responseStart(at);
-                timed.headersEnd(status);
-            });
-            return;
+            step(timed -> head(timed, at, status, alone));
+        } else {
+            head(here, at, status, alone);
         }
-        here.responseStart(at);
-        if (alone && connection.probe() != null && here.waited() >= 0) {
-            connection.probe().end(here, here.waited());
+    }
+
+    private void head(TimedCall timed, long at, int status, boolean alone) {
+        timed.responseStart(at);
+        KernelProbe probe = connection.probe();
+        if (alone && probe != null && timed.waited() >= 0 && connection.loop().inEventLoop()) {
+            probe.end(timed, timed.waited());
         }
-        here.headersEnd(status);
+        timed.headersEnd(status);
     }
 
     void responseEnd(long at, long received) {

@@ -35,7 +35,10 @@ public final class NettyConnection {
         WITH_RESPONSE,
         /** The client; and the close of the channel, which without an error means that the caller gave up. */
         WITH_CHANNEL,
-        /** The client, possibly after it has closed the channel; and an error of the channel. */
+        /**
+         * The client, possibly after it has closed the channel; and an error of the channel. The client's step does not
+         * wait for the event loop, which may be encrypting a large body.
+         */
         BY_CLIENT
     }
 
@@ -202,7 +205,9 @@ public final class NettyConnection {
         // That of the connect is the first call's.
         error = requests == 1 ? error : null;
         served = new Exchange(this, call);
-        call.carriedBy(channel.eventLoop());
+        if (ends != Ends.BY_CLIENT) {
+            call.carriedBy(channel.eventLoop());
+        }
         served.serve(times, freeSince, requests);
         if (ends == Ends.WITH_RESPONSE && !channel.isOpen()) {
             closed();
