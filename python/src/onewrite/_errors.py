@@ -21,18 +21,9 @@ _PACKAGES = frozenset(
 
 #: Kinds in the order in which they are tried: the first class found anywhere in the chain of causes decides.
 _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
-    (
-        "other",
-        frozenset(
-            (
-                "LocationValueError",
-                "InvalidURL",
-                "ImproperConnectionState",
-                "LocalProtocolError",
-                "UnsupportedProtocol",
-            )
-        ),
-    ),
+    ("other", frozenset((
+        "LocationValueError", "InvalidURL", "ImproperConnectionState", "LocalProtocolError", "UnsupportedProtocol",
+    ))),
     ("pool", frozenset(("EmptyPoolError", "ClosedPoolError", "PoolTimeout"))),
     ("dns", frozenset(("NameResolutionError", "gaierror"))),
     # Before ConnectTimeoutError, its base class.
@@ -42,7 +33,7 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("timeout", frozenset(("ReadTimeoutError", "TimeoutError"))),
     ("closed", frozenset(("RemoteDisconnected", "IncompleteRead", "BrokenPipeError"))),
     ("reset", frozenset(("ConnectionResetError", "ConnectionAbortedError"))),
-)
+)  # fmt: skip
 #: Tried last: these say less than any cause in the chain.
 _GENERAL: tuple[tuple[str, frozenset[str]], ...] = (
     ("timeout", frozenset(("TimeoutException",))),

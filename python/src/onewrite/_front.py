@@ -40,10 +40,7 @@ def put(front: type, instance: typing.Any, lasting: bool = False) -> bool:
             instance.__class__ = in_front(front, cls)
             if lasting:
                 instance.__dict__ = {**instance.__dict__}
-        except (
-            TypeError,
-            AttributeError,
-        ):  # a class whose objects cannot change it, or with a metaclass that refuses a subclass
+        except (TypeError, AttributeError):  # the class of its objects cannot change, or its metaclass refuses
             return False
     return True
 

@@ -534,7 +534,20 @@ class Call(Timing):
         if methods is None:
             return
         event = Event(name, t_ns, None if of_call else self.index, {} if fields is None else fields, self)
-        _run(self, [*methods], event)
+        if len(methods) > 1 or current.get() is not self:
+            _run(self, [*methods], event)
+            return
+        try:  # the same as _run(), for one method during the call
+            self.running = hook = methods[0]
+            returned = hook(event)
+            if returned is not None:
+                hooks.refuse_returned(hook, returned)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            hooks.swallow(methods[0], error)
+        finally:
+            self.running = None
 
 
 class _Leftover:

@@ -140,7 +140,7 @@ class OneWrite(_Behind):
             self._onewrite_check(sock)
         limit = options.limit
         if limit:
-            body = kwargs["body"] if "body" in kwargs else args[2] if len(args) > 2 else None
+            body = args[2] if len(args) > 2 else kwargs.get("body")
             if type(body) not in PIECES and not at_hand(body):
                 limit = 0
         if nested is not None or (not limit and call is None):

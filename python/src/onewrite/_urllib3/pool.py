@@ -35,11 +35,7 @@ else:
 
 def hooks_of(owner: typing.Any) -> Hooks | None:
     """Return the hooks of a pool or manager and those of install(), which add."""
-    own: Hooks | None = owner._onewrite_hooks
-    installed = installations.hooks
-    if own is None or installed is None:
-        return own or installed
-    return own.beside(installed)
+    return hooks_module.both(owner._onewrite_hooks, installations.hooks)
 
 
 def history(retries: typing.Any) -> int:
@@ -142,13 +138,13 @@ class TimedPool(_Behind):
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see urllib3."""
-        hooks = installations.hooks if self._onewrite_hooks is None else hooks_of(self)
-        if hooks is None:
-            return super().urlopen(method, url, *args, **kwargs)
         call = current.get()
         hop = call is not None and call.pool is None and call.owner is not None
         if call is not None and hop and kwargs.get("assert_same_host") is False:
             call.pool = self  # the manager's request, or one hop of it
+            return super().urlopen(method, url, *args, **kwargs)
+        hooks = installations.hooks if self._onewrite_hooks is None else hooks_of(self)
+        if hooks is None:
             return super().urlopen(method, url, *args, **kwargs)
         return run(hooks, None, self, super().urlopen, method, url, args, kwargs)
 

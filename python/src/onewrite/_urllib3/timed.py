@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.client
 import re
+import types
 import typing
 
 from .._timing.record import Call, now
@@ -27,7 +28,7 @@ class TimedClass:
         call = None if conn is None else conn._onewrite_call
         if call is None or not call.request_end or call.response_start or behind is not HTTPResponse:
             return behind  # also for the answer to a CONNECT, and for a class of the user
-        return functools.partial(_timed_response, call)
+        return types.MethodType(_timed_response, call)
 
 
 def _timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
