@@ -8,31 +8,19 @@ let lastId = 0
  */
 export function makeWatch (mode, withTimingId) {
   const watches = new Map()
-  const phases = { wait_us: /** @type {number[]} */ ([]), send_us: /** @type {number[]} */ ([]) }
-  const toUs = (ns) => Math.round(ns / 1000)
   const raise = () => { if (mode === 'raising') throw new Error('a hook that raises') }
   const onTiming = (timing) => {
-    const watch = watches.get(timing.id)
-    if (watch) watch.records.push(timing)
-    else {
-      if (timing.waitNs !== undefined) phases.wait_us.push(toUs(timing.waitNs))
-      if (timing.sendNs !== undefined) phases.send_us.push(toUs(timing.sendNs))
-    }
+    watches.get(timing.id)?.records.push(timing)
     raise()
   }
   const listener = {
     onEvent (event) {
-      const watch = watches.get(event.id)
-      watch?.events.push(event)
+      watches.get(event.id)?.events.push(event)
       raise()
     }
   }
   return {
     hooks: { ...(mode !== 'listener' && { onTiming }), ...(mode !== 'on_timing' && { listener }) },
-    phases: {
-      reset () { phases.wait_us = []; phases.send_us = [] },
-      take () { const taken = { ...phases }; this.reset(); return taken }
-    },
     watch () {
       const id = ++lastId
       const watch = {

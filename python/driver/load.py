@@ -1,4 +1,4 @@
-"""Load: the same request again and again, closed or open loop, on keep-alive connections."""
+"""Load: the same request again and again on keep-alive connections; each caller waits for its answer."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ class _Tally:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.latencies: list[float] = []
-        self.service: list[float] = []
         self.errors = 0
         self.error_sample: str | None = None
-        self.phases: dict[str, list[float]] = {"wait_us": [], "send_us": []}
 
-    def add(self, latency: float, service: float) -> None:
+    def add(self, latency: float) -> None:
         with self.lock:
             self.latencies.append(latency)
-            self.service.append(service)
 
     def fail(self, error: Exception) -> None:
         with self.lock:
@@ -44,92 +41,52 @@ def run(client: Client, message: Message) -> Message:
     method = message.get("method", "POST")
     url = message["url"]
     spec = message.get("body")
-
     expected = message.get("expect")
+    tally = _Tally()
 
     def send() -> None:
+        if client.hooks.on:
+            client.hooks.collect()
+        before = time.monotonic_ns()
         body = bodies.make(spec)
         answer = client.send(Ask(method, url, [], body))
         if body.close:
             body.close()
         if answer.status != expected if expected else not 200 <= answer.status < 300:
             raise UnexpectedStatusError(f"status {answer.status}")
+        tally.add((time.monotonic_ns() - before) / 1000)
 
-    _in_threads(connections, int(message.get("warmup") or 0), None, lambda due: send(), _Tally())
-
-    tally = _Tally()
-    started = time.monotonic_ns()
-    count = message.get("count")
     seconds = message.get("seconds")
-    ends = None if seconds is None else started + int(seconds * 1e9)
-
-    def measured(due: int | None) -> None:
-        collected = client.hooks.collect() if client.hooks.on else None
-        before = time.monotonic_ns()
-        send()
-        after = time.monotonic_ns()
-        tally.add((after - (before if due is None else due)) / 1000, (after - before) / 1000)
-        for timing in collected.timings if collected else ():
-            with tally.lock:
-                for phase in ("wait", "send"):
-                    if timing.get(f"{phase}_ns") is not None:
-                        tally.phases[f"{phase}_us"].append(timing[f"{phase}_ns"] / 1000)
-
-    rate = float(message.get("rate") or 100) if message.get("mode") == "open" else None
-    total = None if count is None else int(count)
-    if total is None and ends is None:
-        total = 100
-    if rate is not None and total is None and seconds is not None:
-        total = int(rate * seconds)
-    _in_threads(connections, total, ends if rate is None else None, measured, tally, rate, started)
-    reply: Message = {
+    ends = None if seconds is None else time.monotonic_ns() + int(seconds * 1e9)
+    count = message.get("count")
+    total = int(count) if count is not None else 100 if ends is None else None
+    _in_threads(connections, total, ends, send, tally)
+    return {
         "latencies_us": [round(value, 1) for value in tally.latencies],
-        "service_us": [round(value, 1) for value in tally.service],
         "errors": tally.errors,
         "error_sample": tally.error_sample,
-        "started_mono_ns": started,
-        "ended_mono_ns": time.monotonic_ns(),
     }
-    if client.hooks.on:
-        reply["phases"] = {name: [round(value, 1) for value in values] for name, values in tally.phases.items()}
-    return reply
 
 
 def _in_threads(
-    threads: int,
-    total: int | None,
-    ends: int | None,
-    send: typing.Callable[[int | None], None],
-    tally: _Tally,
-    rate: float | None = None,
-    started: int = 0,
+    threads: int, total: int | None, ends: int | None, send: typing.Callable[[], None], tally: _Tally
 ) -> None:
     """Share *total* requests among *threads* callers, or go on until *ends*."""
-    if total == 0:
-        return
     lock = threading.Lock()
     taken = 0
 
-    def take() -> int | None:
+    def take() -> bool:
         nonlocal taken
         if ends is not None and time.monotonic_ns() >= ends:
-            return None
+            return False
         with lock:
-            if total is not None and taken >= total:
-                return None
             taken += 1
-            return taken - 1
+            return total is None or taken <= total
 
     def caller() -> None:
-        while (index := take()) is not None:
-            due = None
-            if rate is not None:
-                due = started + int(index * 1e9 / rate)
-                wait = (due - time.monotonic_ns()) / 1e9
-                if wait > 0:
-                    time.sleep(wait)
+        while take():
             try:
-                send(due)
+                send()
             except Exception as error:
                 tally.fail(error)
 

@@ -49,12 +49,13 @@ end
 
 def load_of(message)
   return { skipped: "POSTs of bytes on one connection only" } unless
-    message["mode"] == "closed" && message["connections"] == 1 && message["body"]["kind"] == "bytes"
+    message["connections"] == 1 && message["body"]["kind"] == "bytes"
 
   http = SESSIONS[[message["client_id"], message["url"]]]
   http.start unless http.started?
-  reply = { latencies_us: [], errors: 0, started_mono_ns: now }
-  until over?(message, reply)
+  started = now
+  reply = { latencies_us: [], errors: 0 }
+  until over?(message, started, reply)
     before = now
     begin
       post(http, message)
@@ -64,13 +65,13 @@ def load_of(message)
       reply[:error_sample] ||= "#{e.class}: #{e.message}"
     end
   end
-  reply.merge(service_us: reply[:latencies_us], ended_mono_ns: now)
+  reply
 end
 
-def over?(message, reply)
+def over?(message, started, reply)
   return reply[:latencies_us].size + reply[:errors] >= message["count"] if message["count"]
 
-  now - reply[:started_mono_ns] >= message["seconds"] * 1e9
+  now - started >= message["seconds"] * 1e9
 end
 
 clients = 0

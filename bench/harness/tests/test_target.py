@@ -109,7 +109,7 @@ def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children
     try:
         client = driver.open(pool_size=1)
         body = {"kind": "bytes", "size": 200}
-        load = {"method": "POST", "body": body, "mode": "closed", "connections": 1, "count": 3}
+        load = {"method": "POST", "body": body, "connections": 1, "count": 3}
         for path, errors in (("/", 0), ("/status/503", 3), ("/status/301", 3)):
             seen = driver.load(client, **load, url=origin + path)
             assert (seen["errors"], len(seen["latencies_us"])) == (errors, 3 - errors), path

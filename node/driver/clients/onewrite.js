@@ -27,7 +27,7 @@ export async function open (options) {
   const api = await modules[options.api]()
   const watcher = options.hooks === 'none' ? null : makeWatch(options.hooks, withTimingId)
   const ours = { ...adapterOptions(options), ...watcher?.hooks }
-  const timed = watcher ? { watch: watcher.watch, phases: watcher.phases } : null
+  const timed = watcher ? { watch: watcher.watch } : null
   if (options.api === 'http') {
     for (const name of ['proxy', 'custom_connector', 'retries', 'redirects']) {
       if (options[name]) throw new Skipped(`this driver gives node:http no ${name}`)

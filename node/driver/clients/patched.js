@@ -60,7 +60,7 @@ export async function open (options) {
       const { enabled, patches, hooks, hookErrors } = status()
       return { in_force: enabled && patches['fetch and undici without a dispatcher'] === 'on', hooks: hooks > 0, hook_errors: hookErrors }
     },
-    ...(watcher ? { watch: watcher.watch, phases: watcher.phases } : null),
+    ...(watcher ? { watch: watcher.watch } : null),
     closers,
     close: async () => { for (const close of closers.splice(0)) await close() }
   }

@@ -77,6 +77,7 @@ class Parameters:
     body_bytes: tuple[int, ...] = (200,)
     small_up_to_bytes: int | None = None  # larger bodies are shown, not judged
     fresh: int = 0
+    rates: dict[str, Any] | None = None
     distances: tuple[dict[str, Any], ...] = ()
     # What TARGET= brings along.
     unknown: bool = False  # whether the target stalls is not known

@@ -191,16 +191,13 @@ class Driver:
         """Make many requests; return their latencies. Fields as in PROTOCOL.md."""
         seconds = float(fields.get("seconds") or 0.0)
         count = fields.get("count") or 0
-        if fields.get("mode") == "open" and count and fields.get("rate"):
-            seconds += count / float(fields["rate"])
         # A stalled request takes 45 ms and some peers hold 200: a count may cost that much each.
         patience = seconds + 0.25 * count / max(1, fields.get("connections") or 1)
         return self._call({"cmd": "load", "client_id": client_id, "url": url, **fields}, patience)
 
-    def serve(self, client_id: int, upstream: str, port: int = 0, **fields: Any) -> int:
+    def serve(self, client_id: int, upstream: str) -> int:
         """Start the bridge service; return the port it listens on."""
-        command = {"cmd": "serve", "client_id": client_id, "upstream": upstream, "port": port, **fields}
-        return int(self._call(command)["port"])
+        return int(self._call({"cmd": "serve", "client_id": client_id, "upstream": upstream})["port"])
 
     def api(self, client_id: int, do: str) -> dict[str, Any]:
         """Install, take out, remove hooks, or none of these; return the adapter's state after it."""

@@ -1,1 +1,1 @@
-"""The measurements of a scenario: POSTs in turns, and the records of other waits."""
+"""The measurements of a scenario: POSTs in turns, constant rates, and the records of other waits."""

@@ -158,7 +158,7 @@ class PostEngine:
             body = client.body or target.body
             if body is None or client.kind == "socket":  # a raw socket sends bytes, whatever the libraries do
                 body = {"kind": "bytes", "size": cell.body_bytes}
-            load = {"method": "POST", "url": self._places.url(target), "body": body, "mode": "closed", "connections": 1}
+            load = {"method": "POST", "url": self._places.url(target), "body": body, "connections": 1}
             if self._parameters.expect is not None:
                 load["expect"] = self._parameters.expect
             turns.append(_Turn(cell, driver, client_id, peer, load, own))

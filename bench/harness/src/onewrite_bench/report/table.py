@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from onewrite_lab.stall import STALL_MS, control_stalls
 
 from onewrite_bench.verdict.judge import lines
-from onewrite_bench.verdict.results import Cell
+from onewrite_bench.verdict.results import Cell, RateResult
 
-__all__ = ["READING", "Table", "beside", "milliseconds", "of_cells", "of_records"]
+__all__ = ["READING", "Table", "beside", "milliseconds", "of_cells", "of_rates", "of_records"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
@@ -120,6 +120,18 @@ def beside(cells: Sequence[Cell]) -> str | None:
         "A raw socket with one write and TCP_NODELAY took turns with each of them. "
         f"Its p50 was {low} to {high} ms, with at most {share:.0%} of its requests late."
     )
+
+
+def of_rates(rates: Sequence[RateResult]) -> Table:
+    times = ("p50 ms", "p99 ms", "bridge alone p50 ms", "sent late p90 ms")
+    headings = ("client", "", "offered /s", "reached /s", *times, "generator")
+    rows = []
+    for row in rates:
+        why = row.missing or (None if row.requests else "interrupted")
+        seen = map(milliseconds, (row.p50_us, row.p99_us, row.floor_us, row.late_us))
+        figures = [f"void: {why}", *["-"] * 4] if why else [f"{row.reached:.0f}", *seen]
+        rows.append([row.group, row.client, f"{row.rate}", *figures, row.generator])
+    return Table(headings, rows)
 
 
 def of_records(rows: Sequence[list[str]]) -> Table:

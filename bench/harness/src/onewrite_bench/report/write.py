@@ -14,7 +14,7 @@ from onewrite_lab.stall import STALL_MS
 from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.quote import block
-from onewrite_bench.report.table import READING, Table, beside, milliseconds, of_cells, of_records
+from onewrite_bench.report.table import READING, Table, beside, milliseconds, of_cells, of_rates, of_records
 from onewrite_bench.scenario import names
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.judge import FAULTS, lines
@@ -30,11 +30,18 @@ OPENING = """# Results
 Made by `make -C bench results`; do not edit. Other pages quote these tables. Figures are of one machine that may have
 been busy: compare within a table. No verdict uses p99 or an absolute time."""
 
+RATES = (
+    "Constant rate through each language's bridge, a small service that forwards each request as a POST through the "
+    "client. A latency counts from the time a request was due. Above a client's capacity the queue grows all the time."
+)
+
 
 def text(run: Run) -> str:
     parts = [f"\n{run.scenario}: skipped: {run.skipped}"] if run.skipped else []
     if run.cells:
         parts += [f"\n{of_cells(run.cells).text()}\n", textwrap.fill(READING.replace("**Bold** stalls. ", ""), 100)]
+    if run.rates:
+        parts += [f"\n{of_rates(run.rates).text()}\n", textwrap.fill(RATES, 100)]
     if run.records:
         parts += [f"\n{of_records(run.records).text()}\n"]
     parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
@@ -50,6 +57,8 @@ def markdown(run: Run) -> str:
         parts.append(f"Skipped: {run.skipped}.")
     if run.cells:
         parts.append(block(run.scenario, of_cells(run.cells).markdown()))
+    if run.rates:
+        parts += [block(f"{run.scenario}-rates", of_rates(run.rates).markdown()), RATES]
     if run.records:
         parts.append(block(run.scenario, of_records(run.records).markdown()))
     parts += _notes(run)

@@ -12,8 +12,9 @@ from onewrite_lab.servers.children import Children
 
 from onewrite_bench.console import Console
 from onewrite_bench.ends import scratch
-from onewrite_bench.engines import records, repeat
+from onewrite_bench.engines import rates, records, repeat
 from onewrite_bench.engines.clients import Clients
+from onewrite_bench.engines.generators import Generator
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.engines.wan import wan
 from onewrite_bench.run.target import examine
@@ -26,9 +27,16 @@ from onewrite_bench.verdict.results import Run
 __all__ = ["execute"]
 
 
-def execute(scenario: Scenario, console: Console, command: str, languages: Sequence[str] | None = None) -> Run:
+def execute(
+    scenario: Scenario,
+    console: Console,
+    command: str,
+    languages: Sequence[str] | None = None,
+    generator: Generator | None = None,
+) -> Run:
     """Run a scenario; return what was seen, also after Ctrl-C (then `interrupted` is true).
 
+    Without a generator the scenario's constant rates are left out.
     Raises BenchError when the topology cannot be brought up.
     """
     if languages is not None:
@@ -38,7 +46,7 @@ def execute(scenario: Scenario, console: Console, command: str, languages: Seque
     run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
     began = time.monotonic()
     with scratch("onewrite-bench-") as directory:
-        _run_in(directory, scenario, console, run)
+        _run_in(directory, scenario, console, run, generator)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
     judged = verdict.judge(run.cells)
@@ -60,7 +68,7 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     return verdict.exit_status(run.verdicts)
 
 
-def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run) -> None:
+def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run, generator: Generator | None) -> None:
     with Children(directory) as children:
         stops: list[Callable[[], None]] = []
         try:
@@ -82,6 +90,8 @@ def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run) -> 
             stops += [engine.stop, clients.stop]
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes
+            if generator is not None and scenario.parameters.rates is not None:
+                rates.measure(scenario, places, clients, generator, console, run)
         except KeyboardInterrupt:
             run.interrupted = True
         finally:

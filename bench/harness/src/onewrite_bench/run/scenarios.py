@@ -14,6 +14,7 @@ from pathlib import Path
 from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
+from onewrite_bench.engines.generators import choose
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BUILD
 from onewrite_bench.report import write as report
@@ -58,6 +59,7 @@ def _run(options: argparse.Namespace) -> int:
         chosen = options.scenario or [name for name in scenario.names() if name != "demo"]
         plans = [scenario.load(name) for name in chosen]
         commands = [f"make bench SCENARIO={plan.name}" for plan in plans]
+    options.generator = choose(os.environ.get("GENERATOR"))
     if options.resume:
         done = {run.scenario for run in report.collect(options.out) if not run.interrupted}
         kept = [(plan, command) for plan, command in zip(plans, commands, strict=True) if plan.name not in done]
@@ -117,7 +119,8 @@ def _all(plans: Sequence[Scenario], commands: Sequence[str], options: argparse.N
 def _one(plan: Scenario, command: str, options: argparse.Namespace, console: Console) -> int:
     """Run one scenario, show and keep its result, and write the report anew: a later failure loses nothing."""
     try:
-        run = execute(plan, console, command, drivers.chosen(options.languages))
+        generator = getattr(options, "generator", None)  # the gate has none
+        run = execute(plan, console, command, drivers.chosen(options.languages), generator)
     except (BenchError, OSError) as error:
         # One scenario that cannot run does not stop the others.
         console.say(f"{plan.name}: could not run: {error}")

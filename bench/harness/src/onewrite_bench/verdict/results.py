@@ -1,4 +1,4 @@
-"""The results of a run: cells (a client at a target) and verdicts, to and from JSON."""
+"""The results of a run: cells (a client at a target), rates and verdicts, to and from JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median_low
 from typing import Any
 
-__all__ = ["Cell", "Run", "Verdict"]
+__all__ = ["Cell", "RateResult", "Run", "Verdict"]
 
 
 @dataclass
@@ -62,6 +62,26 @@ class Cell:
 
 
 @dataclass
+class RateResult:
+    """One client's bridge under a constant rate. Times are in microseconds, and count from when a request was due."""
+
+    group: str
+    client: str
+    rate: int
+    generator: str = ""
+    reached: float = 0.0
+    requests: int = 0
+    p50_us: float = 0.0
+    p99_us: float = 0.0
+    late_us: float | None = None
+    """How late the generator was at its 90th percentile; None where it does not report that."""
+    floor_us: float | None = None
+    """The bridge's median without a request upstream."""
+    missing: str | None = None
+    """The reason why the row was not measured, or why its figures mean nothing."""
+
+
+@dataclass
 class Verdict:
     """The judgement of one group's adapter. `state` is clean, faulty, inconclusive or not run."""
 
@@ -86,6 +106,7 @@ class Run:
     story: str = ""
     machine: dict[str, Any] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
+    rates: list[RateResult] = field(default_factory=list)
     records: list[list[str]] = field(default_factory=list)
     """Rows of the kind `records`: where, client, wait, held by the kernel, receive, causes."""
     verdicts: list[Verdict] = field(default_factory=list)
@@ -106,5 +127,6 @@ class Run:
             raise ValueError(f"version {raw.get('version')}")
         fields = {name: value for name, value in raw.items() if name != "version"}
         fields["cells"] = [Cell(**cell) for cell in raw["cells"]]
+        fields["rates"] = [RateResult(**row) for row in raw.get("rates", [])]
         fields["verdicts"] = [Verdict(**verdict) for verdict in raw["verdicts"]]
         return Run(**fields)

@@ -41,7 +41,7 @@ record Call(
                 !Json.string(json, "read", "all").equals("none"));
     }
 
-    /** A plain request of the load generator. */
+    /** A plain request of a load or the bridge. */
     static Call bare(String method, String url, Payload body) {
         return new Call(method, url, List.of(), body, -1, -1, true);
     }

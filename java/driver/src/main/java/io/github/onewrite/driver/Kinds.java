@@ -28,6 +28,7 @@ enum Kinds {
             "cancel",
             "concurrency",
             "load",
+            "serve",
             "objects",
             "body:none",
             "body:bytes",

@@ -72,6 +72,7 @@ final class Protocol {
                     Load load = new Load(client(message), message);
                     workers.execute(() -> guarded(seq, () -> reply(seq, load.run(workers))));
                 }
+                case "serve" -> reply(seq, serve(message));
                 default -> throw new Skip("unknown command " + command);
             }
         });
@@ -192,6 +193,13 @@ final class Protocol {
             reply.elapsedNanos = System.nanoTime() - started;
             return reply;
         });
+    }
+
+    private JsonObject serve(JsonObject message) throws IOException {
+        JsonObject json = new JsonObject();
+        String upstream = message.get("upstream").getAsString();
+        json.addProperty("port", Bridge.start(client(message), upstream, Json.integer(message, "port", 0), workers));
+        return json;
     }
 
     private Client client(JsonObject message) {

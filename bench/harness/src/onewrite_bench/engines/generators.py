@@ -1,0 +1,153 @@
+"""Generators of a constant rate: wrk2 where it is there, else the built-in one. Both count a request's latency from the
+time it was due. wrk2 is neither shipped nor built here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from onewrite_bench.ends import scratch, tied
+from onewrite_bench.engines import open_loop
+from onewrite_bench.failures import BenchError
+from onewrite_bench.verdict.results import RateResult
+
+__all__ = ["BuiltIn", "Generator", "Plan", "Wrk2", "choose"]
+
+GRACE_S = 60
+CALIBRATION_S = 10
+"""wrk2 drops its first 10 s."""
+
+# wrk2's own text rounds and changes units, and its exit status is 0 when every request failed.
+MARK = "onewrite-result "
+SCRIPT = f"""wrk.method = "%s"
+wrk.body = string.rep("x", %d)
+wrk.headers["Content-Type"] = "application/octet-stream"
+
+function done(summary, latency, requests)
+  local e = summary.errors
+  local function us(level)
+    local value = latency:percentile(level)
+    return value == value and value or 0
+  end
+  print(string.format(
+    '{MARK}{{"requests": %%d, "duration_us": %%d, "p50_us": %%.0f, "p99_us": %%.0f, "errors": ' ..
+    '{{"connect": %%d, "read": %%d, "write": %%d, "timeout": %%d, "status": %%d}}}}',
+    summary.requests, summary.duration, us(50), us(99), e.connect, e.read, e.write, e.timeout, e.status))
+end
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Requests for `warmup` and `seconds`; those that are due in `warmup` do not count. wrk2 reads only whole rates."""
+
+    url: str
+    rate: int
+    connections: int
+    seconds: int
+    warmup: int = 1
+    method: str = "POST"
+    body_bytes: int = 200
+
+
+class BuiltIn:
+    """Waits for every answer that is due, so a collapse counts in full."""
+
+    name = "built-in"
+
+    def run(self, plan: Plan, row: RateResult) -> None:
+        """Generate the load and fill in the row. Raises BenchError when there is no result."""
+        command = [sys.executable, "-m", open_loop.__name__, json.dumps(asdict(plan))]
+        # A collapsed client answers what is due long after the end.
+        seen = json.loads(_output(self.name, command, 10 * (plan.warmup + plan.seconds) + GRACE_S))
+        if seen["problems"]:
+            row.missing = f"{len(seen['problems'])} requests failed ({seen['problems'][0]})"
+        row.requests = len(seen["latencies"])
+        row.reached = round(row.requests / seen["seconds"], 1) if row.requests else 0.0
+        row.p50_us, row.p99_us = _at(seen["latencies"], 0.5), _at(seen["latencies"], 0.99)
+        row.late_us = _at(seen["late"], 0.9)
+
+
+class Wrk2:
+    """giltene/wrk2 or a fork of it."""
+
+    name = "wrk2"
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def run(self, plan: Plan, row: RateResult) -> None:
+        """Generate the load and fill in the row. Raises BenchError when there is no result."""
+        seconds = max(CALIBRATION_S, plan.warmup) + plan.seconds
+        with scratch("onewrite-wrk2-") as directory:
+            script = directory / "post.lua"
+            script.write_text(SCRIPT % (plan.method, plan.body_bytes))
+            command = [self._program, "-t", "1", "-c", f"{plan.connections}", "-d", f"{seconds}s", "-R", f"{plan.rate}"]
+            text = _output(self.name, [*command, "-s", str(script), plan.url], seconds + GRACE_S)
+        line = next((line for line in text.splitlines() if line.startswith(MARK)), None)
+        if line is None:
+            raise BenchError(f"wrk2 ended without its result; the end of its output: {text.strip()[-200:]!r}")
+        raw = json.loads(line.removeprefix(MARK))
+        errors = {name: count for name, count in raw["errors"].items() if count}
+        if errors:
+            row.missing = f"{sum(errors.values())} requests failed ({', '.join(errors)})"
+        # Without an answer after the calibration every percentile is 0: then nothing was measured.
+        row.requests = raw["requests"] if raw["p99_us"] else 0
+        row.reached = round(raw["requests"] * 1e6 / raw["duration_us"], 1)
+        row.p50_us, row.p99_us = raw["p50_us"], raw["p99_us"]
+
+
+Generator = BuiltIn | Wrk2
+
+
+def choose(wanted: str | None) -> Generator:
+    """The generator of this name; without a name wrk2 where it is there, else the built-in one.
+
+    Raises BenchError when `wanted` or WRK2= names a program that is not there: no other takes its place.
+    """
+    if wanted not in (None, "", "wrk2", "built-in"):
+        raise BenchError(f"there is no generator {wanted!r}; there are wrk2 and built-in")
+    named = os.environ.get("WRK2")
+    for name in () if wanted == "built-in" else (named,) if named else ("wrk2", "wrk"):
+        program = shutil.which(name)
+        if program is not None and _is_wrk2(program):
+            return Wrk2(program)
+        if named:
+            raise BenchError(f"WRK2={named} is no wrk2: its usage text must have the options --rate and --script")
+    if wanted == "wrk2":
+        raise BenchError("wrk2 is not on PATH; set WRK2=/path/to/it or use GENERATOR=built-in")
+    return BuiltIn()
+
+
+def _is_wrk2(program: str) -> bool:
+    """wrk2 calls itself wrk, and its version is that of the wrk it was made from. Only wrk2 has both options."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        shown = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False)
+        return {"--rate", "--script"} <= set(re.findall(r"--\w+", shown.stdout + shown.stderr))
+    return False
+
+
+def _output(name: str, command: Sequence[str], timeout_s: float) -> str:
+    """Run a generator's program to its end; return its output. Raises BenchError with its last line of error."""
+    try:
+        done = subprocess.run([*tied(), *command], capture_output=True, text=True, timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"{name} did not end within {timeout_s:g} s") from error
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        raise BenchError(f"{name} failed: {reason}: {' '.join(command[1:])}")
+    return done.stdout
+
+
+def _at(samples: Sequence[float], share: float) -> float:
+    """The sample below which this share of the samples lies, in microseconds."""
+    ordered = sorted(samples) or [0.0]
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1e6, 1)

@@ -1,0 +1,72 @@
+"""The built-in generator: requests by raw sockets at a constant rate, in a process that does nothing else.
+
+Request n is due at start + n / rate, whatever the server does. Its latency counts from then, so a slow answer delays
+the requests behind it, as it delays the users behind it.
+
+usage: open_loop.py, with the arguments of `generate` as JSON on the command line; prints its result as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from typing import Any
+
+from onewrite_lab.client import GOOD, Connection
+
+__all__ = ["generate"]
+
+
+def generate(
+    url: str, rate: int, connections: int, seconds: int, warmup: int, method: str, body_bytes: int
+) -> dict[str, Any]:
+    """Send `rate` requests per second for `warmup` and `seconds`, and wait for all answers. Times are in seconds."""
+    numbers = iter(range(rate * (warmup + seconds)))
+    lock = threading.Lock()
+    latencies: list[float] = []
+    late: list[float] = []  # of requests whose caller slept until they were due: the generator's own lateness
+    problems: list[str] = []
+    last_sent = started = time.monotonic()
+
+    def caller() -> None:
+        nonlocal last_sent
+        connection = Connection(url, GOOD)
+        while True:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            due = started + number / rate
+            left = due - time.monotonic()
+            time.sleep(max(0.0, left))
+            sent = time.monotonic()
+            try:
+                status = connection.post(method, b"x" * body_bytes)
+                problem = None if 200 <= status < 300 else f"status {status}"
+            except (OSError, ValueError) as error:
+                connection.close()
+                problem = str(error)
+            latency = time.monotonic() - due
+            with lock:
+                last_sent = max(last_sent, sent)
+                if problem is not None:
+                    problems.append(problem)
+                elif number >= rate * warmup:
+                    latencies.append(latency)
+                    if left > 0:
+                        late.append(sent - due)
+
+    threads = [threading.Thread(target=caller) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    counted = last_sent - started - warmup + 1 / rate  # the last answers are latency, not duration
+    return {"latencies": latencies, "late": late, "problems": problems, "seconds": counted}
+
+
+if __name__ == "__main__":
+    sys.setswitchinterval(0.0005)
+    print(json.dumps(generate(**json.loads(sys.argv[1]))))
