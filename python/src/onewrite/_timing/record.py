@@ -515,7 +515,7 @@ class Call(Timing):
                 fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
                 self.tell("call_end", self.ended_at_mono_ns, fields, True)
         if self.waiting is None:
-            self.waiting = [] if self.hooks is None else [*self.hooks.on_timing]
+            self.waiting = [*self.hooks.on_timing] if self.hooks else []
         try:  # drop what only a running call needs
             self.connection = self.error = self.response = self.owner = self.pool = self.notes = None
             self.hooks = self.listener = None

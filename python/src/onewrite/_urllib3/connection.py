@@ -50,10 +50,6 @@ class OneWrite(_Behind):
     _onewrite_call: Call | None = None
     _onewrite_connection: Connection | None = None
 
-    def _onewrite_options(self) -> Options:
-        given = self._onewrite_given
-        return installations.in_force if given is None else given
-
     # -- connecting -----------------------------------------------------------------------------------
 
     def connect(self) -> None:
@@ -77,7 +73,8 @@ class OneWrite(_Behind):
             self._onewrite_connection = Connection(self.sock)
             call.acquired(self._onewrite_connection, False)
         if self._onewrite_writer is not None:
-            self.sock = self._onewrite_writer.attach(self.sock)
+            self._onewrite_writer.sock = self.sock
+            self.sock = self._onewrite_writer
 
     def _new_conn(self) -> typing.Any:
         call = self._onewrite_call
@@ -95,7 +92,8 @@ class OneWrite(_Behind):
     def _onewrite_check(self, sock: typing.Any) -> None:
         """Set TCP_NODELAY before the first byte on *sock*, unless the user's options refuse it."""
         self._onewrite_checked = sock
-        if self._onewrite_options().nodelay and not nodelay.refused_by(self.socket_options):
+        options = self._onewrite_given or installations.in_force
+        if options.nodelay and not nodelay.refused_by(self.socket_options):
             nodelay.ensure(sock)
 
     def _onewrite_open(self, call: Call) -> typing.Any:
@@ -131,8 +129,7 @@ class OneWrite(_Behind):
     def request(self, *args: typing.Any, _onewrite_chunked: bool = False, **kwargs: typing.Any) -> None:
         """Send a request: see urllib3. Meanwhile a Writer has the place of the socket."""
         write = super().request_chunked if _onewrite_chunked else super().request
-        given = self._onewrite_given
-        options = installations.in_force if given is None else given
+        options = self._onewrite_given or installations.in_force
         call = self._onewrite_call
         nested = self._onewrite_writer
         sock = self.sock

@@ -95,11 +95,6 @@ class Writer:
                 watch.bytes_sent += len(data)
                 watch.writes += 1
 
-    def attach(self, sock: typing.Any) -> Writer:
-        """Stand in for *sock*, which was just opened."""
-        self.sock = sock
-        return self
-
     def abandon(self) -> None:
         """The base library raised: send what it has written by now, as it would have been sent without a Writer."""
         try:
