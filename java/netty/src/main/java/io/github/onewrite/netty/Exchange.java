@@ -206,12 +206,18 @@ final class Exchange implements ChannelFutureListener {
         take(at, (timed, time) -> timed.responseEnd(time, received));
     }
 
-    /** The connection serves the call no more. */
-    void release(long at, boolean reusable) {
-        if (!released) {
-            released = true;
-            take(at, (timed, time) -> timed.connectionReleased(time, reusable));
+    /**
+     * The connection serves the call no more.
+     *
+     * @return false when it did not before
+     */
+    boolean release(long at, boolean reusable) {
+        if (!isTimed()) {
+            return false;
         }
+        released = true;
+        take(at, (timed, time) -> timed.connectionReleased(time, reusable));
+        return true;
     }
 
     /** The call is answered. */

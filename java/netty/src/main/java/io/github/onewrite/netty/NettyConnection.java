@@ -244,32 +244,22 @@ public final class NettyConnection {
 
     /** The connection serves the call no more; the call goes on, or ends by other means. */
     public void release(boolean reusable) {
-        release(System.nanoTime(), served, reusable);
-    }
-
-    private @Nullable Exchange release(long at, Exchange exchange, boolean reusable) {
-        if (!exchange.isTimed()) {
-            return null;
-        }
-        exchange.release(at, reusable);
-        return exchange;
+        served.release(System.nanoTime(), reusable);
     }
 
     /** The attempt is answered and the call goes on elsewhere. */
     public void answered(boolean reusable) {
         long at = System.nanoTime();
-        Exchange over = release(at, served, reusable);
-        if (over != null) {
-            over.step(timed -> timed.left(at));
+        if (served.release(at, reusable)) {
+            served.step(timed -> timed.left(at));
         }
     }
 
     /** The attempt is lost. */
     public void lost(Throwable why) {
         long at = System.nanoTime();
-        Exchange over = release(at, served, false);
-        if (over != null) {
-            over.step(timed -> timed.attemptEnd(at, Outcome.ERROR, why));
+        if (served.release(at, false)) {
+            served.step(timed -> timed.attemptEnd(at, Outcome.ERROR, why));
         }
     }
 
@@ -292,7 +282,7 @@ public final class NettyConnection {
 
     private void fail(Exchange exchange, @Nullable Throwable why) {
         long at = System.nanoTime();
-        if (release(at, exchange, false) != null) {
+        if (exchange.release(at, false)) {
             exchange.step(timed -> {
                 if (why == null) {
                     timed.cancelled(at);
@@ -308,9 +298,8 @@ public final class NettyConnection {
         if (upgraded != null) {
             // The call was answered with 101, and lasts as long as the other protocol.
             long at = System.nanoTime();
-            Exchange over = release(at, upgraded, false);
-            if (over != null) {
-                over.step(timed -> timed.completed(at));
+            if (upgraded.release(at, false)) {
+                upgraded.completed(at);
             }
         }
         Throwable why = error == null && ends == Ends.WITH_RESPONSE ? new ClosedChannelException() : error;
@@ -323,7 +312,7 @@ public final class NettyConnection {
 
     private void end(Exchange exchange, @Nullable Throwable why, boolean silent) {
         if (silent) {
-            release(System.nanoTime(), exchange, false);
+            exchange.release(System.nanoTime(), false);
         } else {
             fail(exchange, why);
         }
@@ -398,7 +387,7 @@ public final class NettyConnection {
         if (ends != Ends.WITH_RESPONSE || exchange == upgraded) {
             return null;
         }
-        return release(lastRead, exchange, reusable && channel.isActive());
+        return exchange.release(lastRead, reusable && channel.isActive()) ? exchange : null;
     }
 
     long lastRead() {

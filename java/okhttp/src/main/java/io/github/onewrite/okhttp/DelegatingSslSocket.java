@@ -16,7 +16,10 @@ import javax.net.ssl.SSLSession;
 import javax.net.ssl.SSLSocket;
 import org.jspecify.annotations.NullUnmarked;
 
-/** Passes each call on to another TLS socket, as OkHttp's DelegatingSSLSocket does. */
+/**
+ * Passes each call on to another TLS socket, as OkHttp's DelegatingSSLSocket does. What is not here, Socket does by calls
+ * that are.
+ */
 @NullUnmarked
 @SuppressWarnings("UnsynchronizedOverridesSynchronized") // the socket behind it synchronizes
 abstract class DelegatingSslSocket extends SSLSocket {
@@ -183,11 +186,6 @@ abstract class DelegatingSslSocket extends SSLSocket {
     }
 
     @Override
-    public void connect(SocketAddress endpoint) throws IOException {
-        socket.connect(endpoint);
-    }
-
-    @Override
     public void connect(SocketAddress endpoint, int timeout) throws IOException {
         socket.connect(endpoint, timeout);
     }
@@ -215,16 +213,6 @@ abstract class DelegatingSslSocket extends SSLSocket {
     @Override
     public int getLocalPort() {
         return socket.getLocalPort();
-    }
-
-    @Override
-    public SocketAddress getRemoteSocketAddress() {
-        return socket.getRemoteSocketAddress();
-    }
-
-    @Override
-    public SocketAddress getLocalSocketAddress() {
-        return socket.getLocalSocketAddress();
     }
 
     @Override
