@@ -435,6 +435,8 @@ export class Call extends Timing {
 
   #endCall (outcome, now, kind, phase) {
     if (this.outcome !== undefined) return
+    // Before the end, because a record that has ended freezes its attempts when they are read.
+    const index = this.last?.index
     this.outcome = outcome
     this.errorKind = kind
     this.errorPhase = phase
@@ -442,7 +444,7 @@ export class Call extends Timing {
     Object.freeze(this)
     const { callEnd } = this.#receivers
     if (callEnd !== null) {
-      const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callEnd', now, this.last?.index))
+      const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callEnd', now, index))
       event.outcome = outcome
       event.errorKind = kind
       event.errorPhase = phase

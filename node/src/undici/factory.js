@@ -56,7 +56,9 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
   [kBase] (opts, handler) {
     const call = callOf(opts, handler)
     call?.carriedBy(this.line)
-    return call?.observed ? call.within(() => super[kBase](opts, handler)) : super[kBase](opts, handler)
+    // V8 looks up `super[kBase]` anew at each call.
+    const dispatch = () => Client.prototype.dispatch.call(this, opts, handler)
+    return call?.observed ? call.within(dispatch) : dispatch()
   }
 }
 
