@@ -28,10 +28,10 @@ def generate(
     latencies: list[float] = []
     late: list[float] = []  # of requests whose caller slept until they were due: the generator's own lateness
     problems: list[str] = []
-    last_sent = started = time.monotonic()
+    counted: list[float] = []
+    started = time.monotonic()
 
     def caller() -> None:
-        nonlocal last_sent
         connection = Connection(url, GOOD)
         while True:
             with lock:
@@ -50,11 +50,11 @@ def generate(
                 problem = str(error)
             latency = time.monotonic() - due
             with lock:
-                last_sent = max(last_sent, sent)
                 if problem is not None:
                     problems.append(problem)
                 elif number >= rate * warmup:
                     latencies.append(latency)
+                    counted.append(sent)
                     if left > 0:
                         late.append(sent - due)
 
@@ -63,8 +63,9 @@ def generate(
         thread.start()
     for thread in threads:
         thread.join()
-    counted = last_sent - started - warmup + 1 / rate  # the last answers are latency, not duration
-    return {"latencies": latencies, "late": late, "problems": problems, "seconds": counted}
+    # From the first request that counts to the last: the last answers are latency, not duration.
+    spent = max(counted, default=0) - min(counted, default=0) + 1 / rate
+    return {"latencies": latencies, "late": late, "problems": problems, "seconds": spent}
 
 
 if __name__ == "__main__":
