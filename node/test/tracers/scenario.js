@@ -32,7 +32,8 @@ async function begin () {
 
 const makers = {
   fetch () {
-    if (way === 'stock') {
+    // install() leaves a dispatcher that the program chose, so stock does, too.
+    if (way === 'stock' && !(tool.isDispatcher && order === 'tool-first')) {
       const { Agent, setGlobalDispatcher } = require(undiciPath)
       setGlobalDispatcher(new Agent({ connections: 1 }))
     }

@@ -86,7 +86,9 @@ for (const name of tools) {
             assert.ok(propagated(wanted) >= 26 * clients, `${propagated(wanted)} propagated`)
           }
 
-          const judged = ours.requests.filter(({ head }) => head.startsWith('POST /judged'))
+          // install() leaves a dispatcher that the program chose: one write and records come when the tool is gone.
+          const isLeft = tool.isDispatcher && order === 'tool-first'
+          const judged = ours.requests.filter(({ head }) => head.startsWith('POST /judged')).slice(isLeft ? 20 : 0)
           assert.ok(judged.length >= 20)
           assert.equal(modeOf(judged.map(({ segments }) => segments)), 1)
 
@@ -94,7 +96,7 @@ for (const name of tools) {
             // A request that reaches the wire has a record; one that a mock answers has none.
             const { seen, timings, timingsAfterwards } = ours.results[client]
             const posts = (answers) => answers.filter((text) => /"POST \d+"/.test(text)).length
-            for (const [told, answers] of [[timings, seen], [timingsAfterwards, ours.results[client].afterwards]]) {
+            for (const [told, answers] of [[isLeft ? undefined : timings, seen], [timingsAfterwards, ours.results[client].afterwards]]) {
               if (told === undefined) continue
               assert.equal(told.filter((line) => line.startsWith('GET error')).length, 1, client)
               assert.equal(told.filter((line) => line === 'POST ok 200').length, posts(answers.map((answer) => JSON.stringify(answer))), client)
