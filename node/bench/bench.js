@@ -1,5 +1,6 @@
 // CPU of the client process for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock
-// client: it shows the error of the other rows. Each client is a process; they take turns, one runs at a time.
+// client: it shows the error of the other rows. Each client is a process; they take turns, one runs at a time. Processes of
+// one variant differ more than their rounds do, so there are several sets of them: a row is the median set, the least and the most.
 // usage: node bench/bench.js [sets of processes] [rounds]
 // Writes bench/RESULTS.md and bench/results.json, or ends with 2 where stock differs from stock by more than 3 %.
 
@@ -29,7 +30,7 @@ const CLIENTS = [['undici × 50', 'buffer', 50, 10], ['node:http × 10', 'http',
 const GOALS = { onewrite: [1.02, 1.03], on_timing: [1.1, 1.1], 'every event': [1.15, 1.15] }
 
 if (process.argv[2] === 'client') await client(...process.argv.slice(3))
-else process.exit(await main(Number(process.argv[2] ?? 3), Number(process.argv[3] ?? 32)))
+else process.exit(await main(Number(process.argv[2] ?? 7), Number(process.argv[3] ?? 16)))
 
 /** A client: makes calls for as long as it is sent, each time that it is sent. */
 async function client (index, variant, port) {
@@ -48,7 +49,7 @@ async function main (sets, rounds) {
   try {
     for (const index of CLIENTS.keys()) {
       const measured = []
-      for (let set = 0; set < sets; set++) measured.push(...await measure(index, port, rounds, set))
+      for (let set = 0; set < sets; set++) measured.push(await measure(index, port, rounds))
       for (const variant of Object.keys(VARIANTS)) {
         const row = rowOf(index, variant, measured)
         console.log(`${row.name}: ${row.ratio} (${row.low} to ${row.high}), ${row.cpu} µs`)
@@ -75,12 +76,10 @@ function pin (core, { pid }) {
 }
 
 /** @returns {Promise<Record<string, number>[]>} by round: the CPU of a call of each variant, µs */
-async function measure (index, port, rounds, set) {
+async function measure (index, port, rounds) {
   const names = Object.keys(VARIANTS)
-  // The order in which the processes start changes from set to set.
-  const order = names.map((_, at) => names[(at + set * 2) % names.length])
   const clients = {}
-  for (const name of order) {
+  for (const name of shuffled(names)) {
     clients[name] = fork(ME, ['client', String(index), name, String(port)])
     pin(CLIENT_CORE, clients[name])
     await once(clients[name], 'message')
@@ -92,10 +91,8 @@ async function measure (index, port, rounds, set) {
   const measured = []
   for (let round = -4; round < rounds; round++) {
     const cpu = {}
-    for (const at of names.keys()) {
-      const name = names[(at + round + 4) % names.length]
-      cpu[name] = await run(name)
-    }
+    // In a fixed order each variant would always run behind the same one, whose code and data are in the CPU's caches.
+    for (const name of shuffled(names)) cpu[name] = await run(name)
     // The first rounds warm the processes again that had to wait for the others.
     if (round >= 0) measured.push(cpu)
   }
@@ -103,12 +100,21 @@ async function measure (index, port, rounds, set) {
   return measured
 }
 
+function shuffled (names) {
+  const left = [...names]
+  return names.map(() => left.splice(Math.floor(Math.random() * left.length), 1)[0])
+}
+
+function median (values) {
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]
+}
+
+/** @param {Record<string, number>[][]} measured by set and round */
 function rowOf (index, variant, measured) {
-  const at = (values, part) => values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * part)]
-  const ratios = measured.map((cpu) => cpu[variant] / cpu.stock)
-  const [low, ratio, high] = [0.25, 0.5, 0.75].map((part) => Number(at(ratios, part).toFixed(3)))
-  const goal = GOALS[variant]?.[index] ?? ''
-  return { name: `${variant}, ${CLIENTS[index]?.[0]}`, goal, ratio, low, high, cpu: Number(at(measured.map((cpu) => cpu[variant]), 0.5).toFixed(1)) }
+  const ratios = measured.map((set) => median(set.map((cpu) => cpu[variant] / cpu.stock)))
+  const [low, ratio, high] = [Math.min(...ratios), median(ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
+  const cpu = Number(median(measured.flat().map((each) => each[variant])).toFixed(1))
+  return { name: `${variant}, ${CLIENTS[index]?.[0]}`, goal: GOALS[variant]?.[index] ?? '', ratio, low, high, cpu }
 }
 
 function write (rows, sets, rounds) {
@@ -119,11 +125,11 @@ function write (rows, sets, rounds) {
     `| ${name} | ${cpu} | ${ratio.toFixed(2)} | ${low.toFixed(2)} to ${high.toFixed(2)} | ${goal} |`)
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
-CPU of the client process for a POST of 200 bytes over loopback, as a ratio to stock: median of ${sets * rounds} paired slices of ${SLICE_MS} ms, quartiles behind. "stock again" is a second stock client and shows the error. × is the number of callers.
+CPU of the client process for a POST of 200 bytes over loopback, as a ratio to stock: ${sets} sets of processes, ${rounds} rounds of slices of ${SLICE_MS} ms each; the median set, the least and the most. "stock again" is a second stock client and shows the error. × is the number of callers.
 
 Made by \`${command}\` with ${runtime}, ${base}, on ${os.cpus().length} cores, ${date}.
 
-| row | CPU µs | × stock | quartiles | goal |
+| row | CPU µs | × stock | range | goal |
 |---|---:|---:|---|---|
 ${lines.join('\n')}
 `)
