@@ -83,7 +83,7 @@ class TimedRequest {
 
   read () { this.call.read() }
 
-  /** Before Node marks the request as destroyed, whoever ended it. */
+  /** The socket is destroyed. Node marks the request later, so a mark that is set now is the caller's. */
   socketDestroyed () { this.givenUp ??= this.request.destroyed }
 
   /** Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived. */

@@ -529,7 +529,7 @@ class Call(Timing):
     # -- the listener ---------------------------------------------------------------------------------
 
     def tell(self, name: str, t_ns: int, fields: dict[str, typing.Any] | None = None, of_call: bool = False) -> None:
-        """Call the listener's methods in turn. A request that one of them makes is a call of its own."""
+        """Call the listener's methods in turn. A request that a method makes becomes a separate call."""
         methods = None if self.listener is None else self.listener.get(name)
         if methods is None:
             return
@@ -567,7 +567,7 @@ class _Leftover:
 
 
 def _run(record: typing.Any, waiting: list[Hook], given: object) -> None:
-    """Call each hook of *waiting* once with *given*. A request that one of them makes is a call of its own."""
+    """Call each hook of *waiting* once with *given*. A request that a hook makes becomes a separate call."""
     outer = current.get()
     try:  # a signal may come between any two lines: current is put back at two places
         try:

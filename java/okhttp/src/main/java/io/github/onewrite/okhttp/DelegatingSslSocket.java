@@ -17,8 +17,8 @@ import javax.net.ssl.SSLSocket;
 import org.jspecify.annotations.NullUnmarked;
 
 /**
- * Passes each call on to another TLS socket, as OkHttp's DelegatingSSLSocket does. What is not here, Socket does by calls
- * that are.
+ * Passes each call on to another TLS socket, as OkHttp's DelegatingSSLSocket does. A method of Socket is missing here
+ * where it only calls methods that are here.
  */
 @NullUnmarked
 @SuppressWarnings("UnsynchronizedOverridesSynchronized") // the socket behind it synchronizes
