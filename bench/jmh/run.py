@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import random
 import shutil
 import statistics
 import subprocess
@@ -69,11 +70,10 @@ def group(classpath: str, url: str, options: argparse.Namespace) -> dict[tuple[s
             for callers in CALLERS:
                 variant.block(callers, options.calls)
     rounds = {(name, callers): [] for callers in CALLERS for name in VARIANTS}
-    for number in range(options.rounds):
-        # Each round begins with another variant, so that none always follows the same one.
-        turn = number % len(variants)
+    for _ in range(options.rounds):
         for callers in CALLERS:
-            for variant in variants[turn:] + variants[:turn]:
+            # Shuffled: in a fixed order each variant would find the caches as the same other one left them.
+            for variant in random.sample(variants, len(variants)):
                 rounds[variant.name, callers].append(variant.block(callers, options.calls))
     for variant in variants:
         stop(variant.process)
