@@ -137,7 +137,7 @@ public final class OnewriteClient implements AutoCloseable {
         closed = true;
         for (Map.Entry<Target.Origin, OriginPool> each : pools) {
             try {
-                each.getValue().closeAsync();
+                each.getValue().shutDown();
             } catch (RejectedExecutionException e) {
                 // The caller's event loop is shut down, and so are its channels.
             }

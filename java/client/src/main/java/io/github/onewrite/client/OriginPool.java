@@ -83,6 +83,23 @@ final class OriginPool extends FixedChannelPool {
         return loop;
     }
 
+    /**
+     * Closes idle channels and the pool. Netty's close waits for each idle channel on its global executor, for ever when
+     * the loop ends meanwhile, and then no event loop of the process can tell that it has ended.
+     *
+     * @throws java.util.concurrent.RejectedExecutionException when the loop is shut down
+     */
+    void shutDown() {
+        if (!loop.inEventLoop()) {
+            loop.execute(this::shutDown);
+            return;
+        }
+        for (Channel idle = pollChannel(); idle != null; idle = pollChannel()) {
+            idle.close();
+        }
+        closeAsync();
+    }
+
     /** The {@link ChannelHealthChecker}, called before a channel is used and before it is kept. */
     private static boolean isUsable(Channel channel) {
         if (channel.isActive() && Connection.of(channel).isYoung()) {

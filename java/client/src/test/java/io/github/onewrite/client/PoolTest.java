@@ -207,6 +207,23 @@ class PoolTest {
     }
 
     /** On event loops of the caller's a call that has its connection comes to its end. */
+    /** Netty's own close of a pool waits for idle channels on a thread that all event loops of a process share. */
+    @Test
+    @SuppressWarnings("deprecation") // Netty 4.1 has no other group
+    void loopsThatEndRightAfterTheClientTellThatTheyEnded() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            for (int i = 0; i < 200; i++) {
+                NioEventLoopGroup group = new NioEventLoopGroup(1);
+                OnewriteClient client = OnewriteClient.builder()
+                        .eventLoopGroup(group, NioSocketChannel::new)
+                        .build();
+                assertEquals(200, client.execute(get(server)).status());
+                client.close();
+                assertTrue(group.shutdownGracefully(0, 1, TimeUnit.SECONDS).await(10, TimeUnit.SECONDS));
+            }
+        }
+    }
+
     @Test
     void closeOnSharedLoops() throws Exception {
         CountDownLatch go = new CountDownLatch(1);

@@ -1,5 +1,6 @@
 package io.github.onewrite.client;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.netty.channel.ChannelFactory;
@@ -29,7 +30,8 @@ final class Transports {
         @Override
         public void close() {
             client.close();
-            group.shutdownGracefully(0, 1, TimeUnit.SECONDS).awaitUninterruptibly();
+            var ended = group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+            assertTrue(ended.awaitUninterruptibly(30, TimeUnit.SECONDS), "the event loops have not ended");
         }
     }
 
