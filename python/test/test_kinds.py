@@ -8,6 +8,7 @@ import functools
 import io
 import logging
 import os
+import pickle
 import socket
 import tempfile
 import threading
@@ -15,6 +16,7 @@ import time
 import typing
 
 import pytest
+import requests
 import urllib3
 
 import onewrite
@@ -282,3 +284,115 @@ def test_a_slow_reader_gets_its_head_out_first(tap: typing.Any) -> None:
     thread.join()
     listener.close()
     assert heads[0] - began < 0.15
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray, lambda data: [data, data], io.BytesIO])
+def test_a_class_in_place_of_the_socket_may_keep_what_it_gets(
+    make: typing.Any, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[typing.Any] = []
+
+    class Keeping(socket.socket):
+        def sendall(self, data: typing.Any, *flags: int) -> None:
+            kept.append(data)
+            super().sendall(data, *flags)
+
+    server = tap()
+    monkeypatch.setattr(socket, "socket", Keeping)
+    with onewrite.PoolManager() as http:
+        http.request("POST", server.url(), body=make(b"x" * 50_000))
+    assert server.seen[-1].raw in b"".join(kept)
+
+
+class Registering(type):
+    """Refuses a second class of the same name, with an error of its own choice."""
+
+    names: typing.ClassVar[set[str]] = set()
+
+    def __new__(cls, name: str, *args: typing.Any) -> typing.Any:
+        if name in cls.names:
+            raise LookupError(name)
+        cls.names.add(name)
+        return super().__new__(cls, name, *args)
+
+
+def test_a_metaclass_may_refuse(tap: typing.Any) -> None:
+    class Alone(urllib3.HTTPConnectionPool, metaclass=Registering):
+        pass
+
+    onewrite.install(on_timing=print)
+    assert Alone("127.0.0.1", tap().port).request("GET", "/").status == 200
+
+
+def test_the_class_in_front_does_not_show(tap: typing.Any) -> None:
+    class Shared(urllib3.HTTPConnectionPool):
+        state: typing.ClassVar[dict[str, typing.Any]] = {}
+
+        def __init__(self, *args: typing.Any) -> None:
+            self.__dict__ = self.state
+            super().__init__(*args)
+
+    onewrite.install(on_timing=print)
+    conn = urllib3.connection.HTTPConnection("h")
+    again = pickle.loads(pickle.dumps(conn))
+    assert conn.__class__ is type(again) is urllib3.connection.HTTPConnection
+    assert isinstance(conn, urllib3.connection.HTTPConnection)
+    assert vars(Shared("h")) is vars(Shared("h"))
+    response = urllib3.request("GET", tap().url(), preload_content=False)
+    assert response.__class__ is urllib3.HTTPResponse
+    assert response.data == b"ok"
+
+
+@pytest.mark.parametrize("name", [f"on_{name}" for name in onewrite.TimingListener.__dict__ if name[:3] == "on_"])
+def test_a_listener_is_not_called_for_its_own_requests(name: str, tap: typing.Any) -> None:
+    server = tap()
+    http = urllib3.PoolManager(maxsize=2)
+    seen: list[str] = []
+
+    class Asking(onewrite.TimingListener):
+        def on_event(self, event: onewrite.Event) -> None:
+            seen.append(event.timing.url)
+            if f"on_{event.name}" == name:
+                http.request("POST", server.url("/nested"), body=b"x")
+
+    before = onewrite.hook_failures()
+    onewrite.install(listener=Asking())
+    http.request("POST", server.url("/user"), body=b"x")
+    http.clear()
+    assert set(seen) == {server.url("/user")}
+    assert onewrite.hook_failures() == before
+
+
+def test_a_manager_that_asks_for_its_pool_by_requests(tap: typing.Any) -> None:
+    class Discovering(urllib3.PoolManager):
+        def connection_from_host(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            requests.get(server.url("/discovery"))
+            return super().connection_from_host(*args, **kwargs)
+
+    server = tap()
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append)
+    Discovering().request("GET", server.url("/user"))
+    assert [(record.url, len(record.attempts)) for record in records] == [
+        (server.url("/discovery"), 1),
+        (server.url("/user"), 1),
+    ]
+
+
+def test_a_retry_policy_that_sends_with_the_retries_it_returns(tap: typing.Any) -> None:
+    class Reporting(urllib3.Retry):
+        def increment(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            found = super().increment(*args, **kwargs)
+            if "/busy" in args[1]:
+                kwargs["_pool"].urlopen("POST", "/report", retries=found)
+            return found
+
+    server = tap(lambda peer, seen: peer.send(reply(b"", "503 Busy" if "/busy" in seen.line else "200 OK")))
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append)
+    retries = Reporting(1, status_forcelist=[503], raise_on_status=False)
+    urllib3.PoolManager(maxsize=2).request("GET", server.url("/busy"), retries=retries)
+    assert [(record.url, len(record.attempts)) for record in records] == [
+        (server.url("/report"), 1),
+        (server.url("/busy"), 2),
+    ]

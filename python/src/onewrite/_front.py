@@ -8,6 +8,7 @@ a tracer wrapped, before or after; and wrappers stay where they are.
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import typing
 
@@ -23,36 +24,54 @@ def in_front(front: type, cls: type) -> type:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
+        "__class__": property(lambda self: cls),
         "_onewrite_in_front": True,
     }
     return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
+
+
+#: Sets the class of an object, also where its attribute ``__class__`` names the class behind.
+set_class = vars(object)["__class__"].__set__
 
 
 def put(front: type, instance: typing.Any, lasting: bool = False) -> bool:
     """Put *front* before the class of *instance*; return whether it is there now.
 
     CPython finds the attributes of an object slowly after a change of its class, unless it gets a new dict. That pays
-    for an object that is *lasting*.
+    for an object that is *lasting*. A dict that the user's code shares stays.
     """
     cls = type(instance)
     if not issubclass(cls, front):
         try:
-            instance.__class__ = in_front(front, cls)
-            if lasting:
+            set_class(instance, in_front(front, cls))
+            if lasting and _references(instance) == _UNSHARED:
                 instance.__dict__ = {**instance.__dict__}
-        except (TypeError, AttributeError):  # the class of its objects cannot change, or its metaclass refuses
+        except Exception:  # the class of its objects cannot change, or its metaclass refuses in whatever way
             return False
     return True
 
 
+def _references(instance: typing.Any) -> int:
+    return sys.getrefcount(instance.__dict__)
+
+
 class Front:
-    """Base of the classes that stand in front."""
+    """Base of the classes that stand in front. To isinstance() and pickle the object is of the class behind."""
+
+    def __reduce_ex__(self, protocol: typing.SupportsIndex) -> typing.Any:
+        found = super().__reduce_ex__(protocol)
+        if isinstance(found, str):
+            return found
+        made, arguments, *rest = found
+        return (made, tuple(self.__class__ if one is type(self) else one for one in arguments), *rest)
 
     def __init_subclass__(cls, **keywords: typing.Any) -> None:
         """Call the hook of the class behind for a subclass that a user writes, not for one that in_front() makes."""
         if "_onewrite_in_front" not in cls.__dict__:
             super().__init_subclass__(**keywords)
 
+
+_UNSHARED = _references(Front())
 
 _asleep: list[tuple[type, str, typing.Any]] = []
 

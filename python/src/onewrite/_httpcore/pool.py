@@ -38,18 +38,19 @@ class _Pool(Front):
 
     def _onewrite_handle(self, request: httpcore.Request, handle: typing.Any, trace: typing.Any, body: type) -> Steps:
         exchange = self._onewrite_begin(request)
-        if exchange is None:
-            return (yield handle(request))
         outer = current.get()
         extensions = request.extensions
         current.set(exchange)
         try:
+            if exchange is None:
+                return (yield handle(request))
             request.extensions = subscribed(exchange, extensions, trace)
             response = yield handle(request)
             if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
                 yield from exchange.stream.rest(exchange)
         except BaseException as error:
-            exchange.failed(error)
+            if exchange is not None:
+                exchange.failed(error)
             raise
         finally:
             request.extensions = extensions
@@ -159,20 +160,27 @@ class AsyncBody(_Body):
     async def __aiter__(self) -> typing.AsyncIterator[bytes]:
         below = super().__aiter__()  # type: ignore[misc]
         call = self._onewrite_call
-        while True:
-            if call is not None:
+        if call is None:
+            async for part in below:
+                yield part
+            return
+        try:
+            while True:
                 call.reading = True
-            try:
-                part = await below.__anext__()
-            except StopAsyncIteration:
-                break
-            except BaseException as error:
-                self._onewrite_end(error)
-                raise
-            finally:
-                if call is not None:
-                    call.reading = False
-            yield self._onewrite_reads(part)
+                try:
+                    part = await below.__anext__()
+                except StopAsyncIteration:
+                    break
+                except BaseException as error:
+                    self._onewrite_end(error)
+                    raise
+                call.reading = False
+                yield self._onewrite_reads(part)
+        finally:
+            call.reading = True
+            if hasattr(below, "aclose"):
+                await below.aclose()
+            call.reading = False
         self._onewrite_read()
 
     async def aclose(self) -> None:

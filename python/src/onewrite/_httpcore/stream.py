@@ -15,6 +15,7 @@ from .._front import in_front
 from .._settings import Settings
 from .._timing.connection import Connection
 from .._wire import nodelay
+from .base import PAIRS
 from .exchange import Exchange, current
 
 Steps = typing.Generator[typing.Any, typing.Any, typing.Any]
@@ -59,6 +60,8 @@ class _Wrapped:
             yield from self._send(exchange, data, timeout)
 
     def _send(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> Steps:
+        if type(data) is not bytes and type(self._stream).__module__.partition(".")[0] not in PAIRS:
+            data = bytes(data)  # a class of the user may keep what it gets, or rely on its type
         call = None if exchange is None or not data else exchange.timing(self)
         if call is not None:
             call.before_write()

@@ -44,15 +44,15 @@ class Hooks:
             self._beside, self._both = other, Hooks(other.sources + self.sources)
         return self._both
 
-    def without(self, running: tuple[Hook, ...]) -> Hooks | None:
+    def without(self, running: tuple[Hook, ...]) -> Hooks:
         """Return the hooks but for those of *running*: a hook is not called for a request that it makes itself."""
         owners = [getattr(hook, "__self__", None) for hook in running]
-        left = tuple(
-            (hook if hook not in running else None, listener if not any(listener is one for one in owners) else None)
-            for hook, listener in self.sources
+        return Hooks(
+            tuple(
+                (hook if hook not in running else None, None if any(listener is one for one in owners) else listener)
+                for hook, listener in self.sources
+            )
         )
-        found = Hooks(left)
-        return found if found.on_timing or found.listener else None
 
 
 def both(own: Hooks | None, other: Hooks | None) -> Hooks | None:

@@ -154,7 +154,7 @@ class Attempt:
 #: What a record has while its call runs; None in a sealed one.
 _LIVE = (
     "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
-    "response", "returned", "reusable", "running", "seen", "skipped", "waiting",
+    "response", "retries", "returned", "reusable", "running", "skipped", "waiting",
 )  # fmt: skip
 #: What another attempt begins with.
 _FRESH: dict[str, typing.Any] = {
@@ -276,11 +276,11 @@ class Call(Timing):
     running: Hook | None
     skipped: tuple[Hook, ...] | None
     waiting: list[Hook] | None
-    #: For the seam: who began the call, whose attempt it is, the response below, the retries seen so far.
+    #: For the seam: who began the call, whose attempt it is, the response below, the retries of the attempt.
     owner: typing.Any
     pool: typing.Any
     response: typing.Any
-    seen: int
+    retries: typing.Any
 
     def __init__(self, given: Hooks, method: str, url: str, owner: typing.Any = None) -> None:
         self.index = 0
@@ -294,11 +294,11 @@ class Call(Timing):
         self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
         self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
         self.headers_end = self.response_end = self.attempt_end = self.bytes_sent = self.writes = 0
-        self.ended_at_mono_ns = self.failed_ns = self.freed_ns = self.seen = 0
+        self.ended_at_mono_ns = self.failed_ns = self.freed_ns = 0
         self.status = self.conn_id = self.conn_requests = self.reused = self.idle_ns = self.bytes_received = None
         self.failed_in = self._outcome = self._readings = self.outcome = self.error_kind = self.error_phase = None
         self.phase = self.notes = self.skipped = self.waiting = self.running = None
-        self.connection = self.error = self.pool = self.response = None
+        self.connection = self.error = self.pool = self.response = self.retries = None
         self.reading = self.returned = self.reusable = False
         self._earlier = ()
 
@@ -517,8 +517,8 @@ class Call(Timing):
         if self.waiting is None:
             self.waiting = [*self.hooks.on_timing] if self.hooks else []
         try:  # drop what only a running call needs
-            self.connection = self.error = self.response = self.owner = self.pool = self.notes = None
-            self.hooks = self.listener = None
+            self.connection = self.error = self.response = self.owner = self.pool = self.retries = None
+            self.hooks = self.listener = self.notes = None
             self.__class__ = Timing  # type: ignore[assignment]
             if self.waiting:
                 _run(self, self.waiting, self)
@@ -593,8 +593,8 @@ def _run(record: typing.Any, waiting: list[Hook], given: object) -> None:
         raise
 
 
-def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None:
-    """Begin a call; None where it is made by the only hook that it would report to."""
+def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call:
+    """Begin a call. It does not report to the hooks within which it is made."""
     if hooks.pending:
         hooks.drain()
     outer = current.get()
@@ -603,9 +603,6 @@ def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call | None
     skipped = outer.skipped or ()
     if outer.running is not None:
         skipped += (outer.running,)
-    left = given.without(skipped)
-    if left is None:
-        return None
-    call = Call(left, method, url, owner)
+    call = Call(given.without(skipped), method, url, owner)
     call.skipped = skipped
     return call

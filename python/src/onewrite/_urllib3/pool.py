@@ -8,6 +8,7 @@ a log handler, a hook, a body, a retry policy) is a call of its own.
 from __future__ import annotations
 
 import typing
+from urllib.parse import urljoin
 
 import urllib3.connectionpool
 
@@ -38,19 +39,17 @@ def hooks_of(owner: typing.Any) -> Hooks | None:
     return hooks_module.both(owner._onewrite_hooks, installations.hooks)
 
 
-def history(retries: typing.Any) -> int:
-    """Return how many attempts *retries*, the argument of an urlopen(), has seen."""
-    return len(getattr(retries, "history", ()))
-
-
-def repeated(call: Call, retries: typing.Any) -> bool:
-    """Return whether an urlopen() with *retries* repeats the request of *call*; if so, begin the attempt."""
+def repeated(call: Call, retries: typing.Any, url: str) -> bool:
+    """Return whether an urlopen() of *url* with *retries* repeats the request of *call*; if so, begin the attempt."""
     if call.returned or call.ended_at_mono_ns or call.running is not None:
         return False
-    seen = history(retries)
-    if seen <= call.seen:
+    history = getattr(retries, "history", ())
+    if len(history) <= len(getattr(call.retries, "history", ())):
         return False
-    call.seen = seen
+    last = history[-1]
+    if urljoin(last.url or "", url) != urljoin(last.url or "", last.redirect_location or ""):
+        return False  # of a retry policy, which may give its own retries
+    call.retries = retries
     call.next_attempt()
     return True
 
@@ -76,19 +75,16 @@ def run(
     outer = current.get()
     retries = kwargs["retries"] if "retries" in kwargs else args[2] if owner is None and len(args) > 2 else None
     same = outer is not None and (outer.owner is owner if pool is None else outer.pool is pool)
-    if outer is not None and same and repeated(outer, retries):
+    if outer is not None and same and repeated(outer, retries, url):
         outer.pool = pool  # None: the next pool's urlopen() is this hop
         return urlopen(method, url, *args, **kwargs)
     whole = url_of(pool, url) if pool is not None and url[:1] == "/" else url
     if outer is None and not hooks_module.pending:
-        call: Call | None = Call(hooks, method, whole, owner)
+        call = Call(hooks, method, whole, owner)
     else:
         call = begin(hooks, method, whole, owner)
-    if call is None:
-        return urlopen(method, url, *args, **kwargs)
     call.pool = pool
-    if retries is not None:
-        call.seen = history(retries)
+    call.retries = retries
     response = None
     # A signal or a greenlet's timeout may raise between any two lines. So current is put back at two places.
     try:
@@ -140,7 +136,7 @@ class TimedPool(_Behind):
         """Send a request: see urllib3."""
         call = current.get()
         hop = call is not None and call.pool is None and call.owner is not None
-        if call is not None and hop and kwargs.get("assert_same_host") is False:
+        if call is not None and hop and kwargs.get("retries") is call.retries and kwargs.get("assert_same_host") is False:
             call.pool = self  # the manager's request, or one hop of it
             return super().urlopen(method, url, *args, **kwargs)
         hooks = installations.hooks if self._onewrite_hooks is None else hooks_of(self)

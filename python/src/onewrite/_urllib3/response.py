@@ -12,7 +12,7 @@ import typing
 import urllib3.response
 
 from .._base_version import genuine
-from .._front import Front, put
+from .._front import Front, put, set_class
 from .._timing.record import Call, now
 
 if typing.TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _end(response: typing.Any, error: BaseException | None = None) -> None:
     """The caller has all that it wanted, or gets *error*. The response is of urllib3's class again."""
     call: Call = response.__dict__.pop("_onewrite_call")
     response.__dict__.pop("_onewrite_received", None)
-    response.__class__ = type(response).__bases__[1]
+    set_class(response, type(response).__bases__[1])
     if not call.ended_at_mono_ns:
         if error is None:
             call.finish()

@@ -41,9 +41,9 @@ def _timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTP
     return response  # type: ignore[no-any-return]
 
 
-def _read_status(call: Call, response: typing.Any) -> tuple[str, int, str]:
+def _read_status(call: Call, response: typing.Any, *args: typing.Any) -> tuple[str, int, str]:
     t_ns = now() if hasattr(response.fp, "peek") and response.fp.peek(1) else 0
-    found: tuple[str, int, str] = HTTPResponse._read_status(response)  # type: ignore[attr-defined]
+    found: tuple[str, int, str] = HTTPResponse._read_status(response, *args)  # type: ignore[attr-defined]
     if found[1] == http.client.CONTINUE:
         call.informational(found[1])
     else:
@@ -51,20 +51,20 @@ def _read_status(call: Call, response: typing.Any) -> tuple[str, int, str]:
     return found
 
 
-def _begin(call: Call, response: typing.Any) -> None:
+def _begin(call: Call, response: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
     del response.begin  # it refers to the response
     # peek() waits for the first byte, in the same read of the socket that readline() would make.
     t_ns = now() if hasattr(response.fp, "peek") and _FINAL(response.fp.peek(1)) else 0
     if t_ns:
         try:
-            response.begin()
+            response.begin(*args, **kwargs)
         except BaseException:
             call.response_began(t_ns)
             raise
     else:
         response._read_status = functools.partial(_read_status, call, response)
         try:
-            response.begin()
+            response.begin(*args, **kwargs)
         finally:
             del response._read_status
     call.headers_read(response.status, t_ns)
