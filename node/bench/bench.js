@@ -1,7 +1,8 @@
-// CPU of the client process for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock
-// client: it shows the error of the other rows. Each client is a process; they take turns, one runs at a time. Processes of
-// one variant differ more than their rounds do, so there are several sets of them: a row is the median set, the least and the most.
-// usage: node bench/bench.js [sets of processes] [rounds]
+// CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock client: it
+// shows the error of the other rows. All clients live in one process and take turns with short slices, in a new order each
+// round: processes of one variant differ by more than a hook costs, and slices of one process do not. The price: they share
+// the compiled code of undici or node:http. Each set is a new process; a row is the median set, the least and the most.
+// usage: node bench/bench.js [sets] [rounds]
 // Writes bench/RESULTS.md and bench/results.json, or ends with 2 where stock differs from stock by more than 3 %.
 
 import { execFileSync, fork } from 'node:child_process'
@@ -13,6 +14,10 @@ import { callOf, slice, warmUp } from './calls.js'
 
 const ME = fileURLToPath(import.meta.url)
 const SLICE_MS = 50
+/** Rounds before the measuring, because the compiler may go on when variants take turns. */
+const UNMEASURED = 8
+/** A set takes no longer, ms. */
+const MOST_MS = 300_000
 const MOST_ERROR = 0.03
 const [CLIENT_CORE, SERVER_CORE] = [0, 1]
 const onTiming = () => {}
@@ -28,17 +33,26 @@ const VARIANTS = {
 const CLIENTS = [['undici × 50', 'buffer', 50, 10], ['node:http × 10', 'http', 10, 10]]
 /** At most this many times stock. @type {Record<string, number[]>} */
 const GOALS = { onewrite: [1.02, 1.03], on_timing: [1.1, 1.1], 'every event': [1.15, 1.15] }
+const NAMES = Object.keys(VARIANTS)
 
-if (process.argv[2] === 'client') await client(...process.argv.slice(3))
-else process.exit(await main(Number(process.argv[2] ?? 7), Number(process.argv[3] ?? 16)))
+if (process.argv[2] === 'set') await runSet(Number(process.argv[3]), Number(process.argv[4]), process.argv[5])
+else process.exit(await main(Number(process.argv[2] ?? 7), Number(process.argv[3] ?? 40)))
 
-/** A client: makes calls for as long as it is sent, each time that it is sent. */
-async function client (index, variant, port) {
+/** One set: sends its parent the CPU of a call of each variant by round, µs. */
+async function runSet (index, rounds, port) {
   const [, kind, callers, connections] = CLIENTS[index]
-  const call = callOf(kind, connections, VARIANTS[variant], `http://127.0.0.1:${port}/`)
-  await warmUp(call, callers)
-  process.on('message', async (ms) => process.send?.(await slice(call, callers, ms)))
-  process.send?.('ready')
+  const calls = Object.fromEntries(shuffled(NAMES).map((name) =>
+    [name, callOf(kind, connections, VARIANTS[name], `http://127.0.0.1:${port}/`)]))
+  const round = async () => {
+    const cpu = {}
+    // In a fixed order each variant would always run behind the same one, whose garbage it has to collect.
+    for (const name of shuffled(NAMES)) cpu[name] = (await slice(calls[name], callers, SLICE_MS)).cpu
+    return cpu
+  }
+  await warmUp(() => calls[shuffled(NAMES)[0]](), callers)
+  const measured = []
+  while (measured.length < rounds + UNMEASURED) measured.push(await round())
+  process.send?.(measured.slice(UNMEASURED), () => process.exit())
 }
 
 async function main (sets, rounds) {
@@ -50,7 +64,7 @@ async function main (sets, rounds) {
     for (const index of CLIENTS.keys()) {
       const measured = []
       for (let set = 0; set < sets; set++) measured.push(await measure(index, port, rounds))
-      for (const variant of Object.keys(VARIANTS)) {
+      for (const variant of NAMES) {
         const row = rowOf(index, variant, measured)
         console.log(`${row.name}: ${row.ratio} (${row.low} to ${row.high}), ${row.cpu} µs`)
         rows.push(row)
@@ -77,27 +91,9 @@ function pin (core, { pid }) {
 
 /** @returns {Promise<Record<string, number>[]>} by round: the CPU of a call of each variant, µs */
 async function measure (index, port, rounds) {
-  const names = Object.keys(VARIANTS)
-  const clients = {}
-  for (const name of shuffled(names)) {
-    clients[name] = fork(ME, ['client', String(index), name, String(port)])
-    pin(CLIENT_CORE, clients[name])
-    await once(clients[name], 'message')
-  }
-  const run = async (name) => {
-    clients[name].send(SLICE_MS)
-    return (await once(clients[name], 'message'))[0].cpu
-  }
-  const measured = []
-  for (let round = -4; round < rounds; round++) {
-    const cpu = {}
-    // In a fixed order each variant would always run behind the same one, whose code and data are in the CPU's caches.
-    for (const name of shuffled(names)) cpu[name] = await run(name)
-    // The first rounds warm the processes again that had to wait for the others.
-    if (round >= 0) measured.push(cpu)
-  }
-  for (const each of Object.values(clients)) each.kill()
-  return measured
+  const child = fork(ME, ['set', String(index), String(rounds), String(port)])
+  pin(CLIENT_CORE, child)
+  return (await once(child, 'message', { signal: AbortSignal.timeout(MOST_MS) }))[0]
 }
 
 function shuffled (names) {
@@ -125,7 +121,9 @@ function write (rows, sets, rounds) {
     `| ${name} | ${cpu} | ${ratio.toFixed(2)} | ${low.toFixed(2)} to ${high.toFixed(2)} | ${goal} |`)
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
-CPU of the client process for a POST of 200 bytes over loopback, as a ratio to stock: ${sets} sets of processes, ${rounds} rounds of slices of ${SLICE_MS} ms each; the median set, the least and the most. "stock again" is a second stock client and shows the error. × is the number of callers.
+CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. × is the number of callers. "stock again" is a second stock client and shows the error.
+
+The five clients take turns in one process, in slices of ${SLICE_MS} ms, in a new order each round. So they share heap and compiled code; processes of their own differ by more than the cost. A row is the median of ${sets} processes with ${rounds} rounds each, the least and the most.
 
 Made by \`${command}\` with ${runtime}, ${base}, on ${os.cpus().length} cores, ${date}.
 
