@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import pickle
+import shutil
 import socket
 import tempfile
 import threading
@@ -396,3 +397,25 @@ def test_a_retry_policy_that_sends_with_the_retries_it_returns(tap: typing.Any) 
         (server.url("/report"), 1),
         (server.url("/busy"), 2),
     ]
+
+
+@pytest.mark.parametrize("name", ["read", "read1", "readinto", "stream", "read_chunked"])
+def test_a_method_that_the_caller_keeps_works_to_the_end_and_after_it(name: str, tap: typing.Any) -> None:
+    body = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    server = tap(lambda peer, seen: peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body))
+    found: list[list[object]] = []
+    records: list[onewrite.Timing] = []
+    for _ in range(2):
+        response = urllib3.PoolManager().request("GET", server.url(), preload_content=False)
+        method = getattr(response, name, None)
+        if method is None:
+            pytest.skip("not in this urllib3")
+        if name in ("stream", "read_chunked"):
+            parts = list(method(2))
+        else:
+            parts = [method(bytearray(2) if name == "readinto" else 2) for _ in range(5)]
+        found.append([*parts, response.read(), response.data, response.closed])
+        onewrite.install(on_timing=records.append)
+    assert found[0] == found[1]
+    assert [record.receive_ns is not None for record in records] == [True]
+    shutil.copyfileobj(urllib3.PoolManager().request("GET", server.url(), preload_content=False), io.BytesIO())

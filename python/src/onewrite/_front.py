@@ -24,14 +24,10 @@ def in_front(front: type, cls: type) -> type:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
-        "__class__": property(lambda self: cls),
+        "__class__": property(lambda self: cls, vars(object)["__class__"].__set__),
         "_onewrite_in_front": True,
     }
     return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
-
-
-#: Sets the class of an object, also where its attribute ``__class__`` names the class behind.
-set_class = vars(object)["__class__"].__set__
 
 
 def put(front: type, instance: typing.Any, lasting: bool = False) -> bool:
@@ -43,7 +39,7 @@ def put(front: type, instance: typing.Any, lasting: bool = False) -> bool:
     cls = type(instance)
     if not issubclass(cls, front):
         try:
-            set_class(instance, in_front(front, cls))
+            instance.__class__ = in_front(front, cls)
             if lasting and _references(instance) == _UNSHARED:
                 instance.__dict__ = {**instance.__dict__}
         except Exception:  # the class of its objects cannot change, or its metaclass refuses in whatever way

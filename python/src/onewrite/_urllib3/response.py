@@ -12,7 +12,7 @@ import typing
 import urllib3.response
 
 from .._base_version import genuine
-from .._front import Front, put, set_class
+from .._front import Front, put
 from .._timing.record import Call, now
 
 if typing.TYPE_CHECKING:
@@ -31,10 +31,9 @@ def _reading(response: typing.Any) -> Call | None:
 
 
 def _end(response: typing.Any, error: BaseException | None = None) -> None:
-    """The caller has all that it wanted, or gets *error*. The response is of urllib3's class again."""
+    """The caller has all that it wanted, or gets *error*. The class stays: a method may be at hand, bound."""
     call: Call = response.__dict__.pop("_onewrite_call")
     response.__dict__.pop("_onewrite_received", None)
-    set_class(response, type(response).__bases__[1])
     if not call.ended_at_mono_ns:
         if error is None:
             call.finish()
@@ -50,7 +49,7 @@ def _complete(response: typing.Any, call: Call) -> None:
 
 
 class TimedResponse(_Behind):
-    """Stands in front of a response's class until its call ends."""
+    """Stands in front of a response's class."""
 
     _onewrite_call: Call
     #: The bytes that read_chunked() has read; urllib3's tell() does not count them.
