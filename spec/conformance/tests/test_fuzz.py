@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from onewrite_conformance.contract.cases import _file_faults
-from onewrite_conformance.fuzz.fuzzer import Fuzzer, Share, hunt
+from onewrite_conformance.fuzz.fuzzer import Fuzzer, Part, hunt
 from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.run.adapters import reference
 
@@ -22,8 +22,8 @@ def test_a_scenario_is_a_valid_case(raw: dict[str, Any]) -> None:
     assert _file_faults({"version": 1, "family": "SAME", "cases": [case]}, "scenario") == []
 
 
-def hunted(mutant: str | None, count: int) -> Share:
-    found = Share("reference", "onewrite")
+def hunted(mutant: str | None, count: int) -> Part:
+    found = Part("reference", "onewrite")
     with Fuzzer(reference(mutant), "onewrite", stock=reference()) as fuzzer:
         hunt(fuzzer, count, 3, found)
     return found

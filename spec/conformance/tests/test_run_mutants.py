@@ -28,6 +28,4 @@ def test_the_whole_reference_passes(contract: Contract) -> None:
 @pytest.mark.parametrize("mutant", sorted(MUTANTS))
 def test_each_mutant_is_seen(mutant: str, contract: Contract) -> None:
     results = killers(mutant, SEEN_BY[mutant], *contract)
-    assert [result.path for result in results if result.status == Status.OK] == []
-    assert len(results) == len(SEEN_BY[mutant])
-    assert any(result.problems for result in results)
+    assert {result.path: result.status for result in results} == dict.fromkeys(SEEN_BY[mutant], Status.DEVIATES)

@@ -10,7 +10,8 @@ from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.load import load_all
 from onewrite_conformance.contract.places import reports
 from onewrite_conformance.contract.requirements import Requirement
-from onewrite_conformance.fuzz.fuzzer import fuzz
+from onewrite_conformance.fuzz.fuzzer import Part, results_of
+from onewrite_conformance.fuzz.fuzzer import shares_of as fuzz_shares
 from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.report.console import Progress, close, explain
 from onewrite_conformance.report.files import append_jsonl, summary, write_jsonl, write_junit
@@ -100,10 +101,6 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases:
         return 2
     results = _run(options, cases, requirements, folder)
-    if options.fuzz:
-        seed = 1 if options.draw is None else options.draw
-        who = options.adapter or adapter_names()
-        results += fuzz(who, options.client, options.fuzz, seed, options.jobs, folder, draw=options.draw is not None)
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
         write_compliance(results, requirements, cases, stock, options.compliance)
@@ -166,14 +163,22 @@ def _run(
     shares = [
         share for name, judge in judges.items() for share in shares_of(judge, traced=whole and judge.adapter.witness)
     ]
+    if options.fuzz:
+        seed, drawn = options.draw or 1, options.draw is not None
+        own = [name for name, judge in judges.items() if not judge.adapter.guest]
+        shares += fuzz_shares(own, options.client, options.fuzz, seed, options.jobs, draw=drawn)
     names = {name: f"judge-{name}" + (f"-{options.mutant}" if options.mutant else "") for name in judges}
     for name in names.values():
         (folder / f"{name}.jsonl").unlink(missing_ok=True)
     results: dict[str, list[Result]] = {name: [] for name in judges}
+    parts: list[Part] = []  # of the random scenarios
     runs = sum(len(judge.by_path if options.draw is None else judge.drawn()) for judge in judges.values())
     progress = Progress(options.quiet or options.trace, runs)
     jobs = 1 if options.trace else options.jobs
     for result in judge_all(adapters, shares, cases, requirements, order, jobs):
+        if isinstance(result, Part):
+            parts.append(result)
+            continue
         results[result.adapter].append(result)
         # A judge that is interrupted leaves what it has seen.
         append_jsonl(result, folder / f"{names[result.adapter]}.jsonl")
@@ -187,7 +192,7 @@ def _run(
         _print(f"{name:<10} {_base(done)}: {summary(done)}, {sum(one.seconds for one in done):.0f} s of runs")
         write_junit(done, folder / f"{names[name]}.xml", names[name])
         write_jsonl(done, folder / f"{names[name]}.jsonl")
-    return [one for done in results.values() for one in done]
+    return [one for done in results.values() for one in done] + results_of(parts, folder)
 
 
 def _base(results: list[Result]) -> str:

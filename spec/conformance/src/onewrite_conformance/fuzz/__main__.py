@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from onewrite_conformance.contract.places import reports
-from onewrite_conformance.fuzz.fuzzer import fuzz
+from onewrite_conformance.fuzz.fuzzer import results_of, shares_of
 from onewrite_conformance.report.console import close, explain
 from onewrite_conformance.run.adapters import adapter_names
+from onewrite_conformance.run.shares import judge_all
 
 __all__ = ["main"]
 
@@ -22,7 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="shares run at the same time (default 1)")
     options = parser.parse_args(arguments)
     names = options.adapter or adapter_names()
-    results = fuzz(names, options.client, options.count, options.seed, options.jobs, reports())
+    shares = shares_of(names, options.client, options.count, options.seed, options.jobs)
+    results = results_of(list(judge_all([], shares, [], {}, {}, options.jobs)), reports())
     explain(results)
     close(results)
     return 1 if any(result.failing for result in results) else 0

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import random
-import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +20,12 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.report.files import write_junit
 from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
+from onewrite_conformance.run.plan import Share
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.same import api_of
-from onewrite_conformance.run.shares import end_with_parent
 
-__all__ = ["Fuzzer", "Share", "fuzz"]
+__all__ = ["Fuzzer", "Part", "hunt", "results_of", "shares_of"]
 
 FACETS = ["bytes", "outcome", "connections", "objects"]
 SILENCE_S = 10.0  # allowed to a driver; a hang is a difference, never a good example
@@ -35,8 +33,9 @@ SLOWER = 4  # a replay takes its time: all pauses, delays and limits of a scenar
 REPLAYS = 3  # of the adapter: each must differ from all of stock
 STOCK_MORE = 5  # further replays of stock
 SHRINK_S = 15.0  # for one difference
-MOST = 3  # differences of a share, then it ends
-SHARES = 75, 500  # scenarios, least and most: each share starts two drivers
+MOST = 3  # differences of a part, then it ends
+LEAST, EACH = 75, 500  # scenarios of a share, at least and at most: each share starts two drivers
+SECONDS = 0.2  # a guess of what a scenario takes
 
 
 Play = tuple[Shown, int | None]  # what it showed, and the first call that was given up
@@ -47,7 +46,7 @@ class Differs(AssertionError):
 
 
 @dataclass
-class Share:
+class Part:
     """The outcome of a part of the scenarios of one client kind."""
 
     adapter: str
@@ -157,7 +156,7 @@ def _comparable(ours: list[Play], theirs: list[Play]) -> tuple[list[Shown], list
     return cut[0], cut[1]
 
 
-def hunt(fuzzer: Fuzzer, count: int, seed: int, share: Share) -> None:
+def hunt(fuzzer: Fuzzer, count: int, seed: int, part: Part) -> None:
     """Play up to `count` scenarios; the first that differs is shrunk and kept."""
     differs: dict[str, str] = {}  # hypothesis plays the last one again
     began: list[float] = []
@@ -181,9 +180,9 @@ def hunt(fuzzer: Fuzzer, count: int, seed: int, share: Share) -> None:
             try:
                 text = fuzzer.difference(raw)
             except DriverSkipped:
-                share.skipped += not began
+                part.skipped += not began
                 reject()
-            share.ran += not began
+            part.ran += not began
             if not text:
                 return
             began.append(time.monotonic())
@@ -195,73 +194,73 @@ def hunt(fuzzer: Fuzzer, count: int, seed: int, share: Share) -> None:
     try:
         same()
     except Differs:
-        share.cases.append(last[0])
-        share.texts.append(last[1])
+        part.cases.append(last[0])
+        part.texts.append(last[1])
 
 
-def run_share(name: str, client: str, count: int, seed: int) -> Share:
-    """Play one share of the scenarios with one client kind."""
-    sys.setswitchinterval(0.0005)
+def play_part(name: str, clients: list[str], count: int, seed: int) -> Part:
+    """Play a part of an adapter's scenarios with the first of these clients that its driver has."""
     started = time.monotonic()
-    share = Share(name, client)
-    try:
-        with Fuzzer(_adapter(name), client) as fuzzer:
-            turn = 0
-            while share.ran < count and share.skipped <= count and len(share.cases) < MOST:
-                hunt(fuzzer, count - share.ran, seed * 1000 + turn, share)
-                turn += 1
-    except (DriverFault, DriverSkipped) as fault:
-        share.fault = str(fault)
-    share.seconds = time.monotonic() - started
-    return share
+    for client in clients:
+        part = Part(name, client)
+        try:
+            with Fuzzer(_adapter(name), client) as fuzzer:
+                turn = 0
+                while part.ran < count and part.skipped <= count and len(part.cases) < MOST:
+                    hunt(fuzzer, count - part.ran, seed * 1000 + turn, part)
+                    turn += 1
+        except (DriverFault, DriverSkipped) as fault:
+            part.fault = str(fault)
+            if isinstance(fault, DriverSkipped):
+                continue
+        break
+    part.seconds = time.monotonic() - started
+    counts = f"{part.ran} scenarios, {part.skipped} skipped, {len(part.cases)} differ at first"
+    print(f"fuzz {name} {part.client}: {counts}, {part.seconds:.0f} s", flush=True)
+    return part
 
 
-def fuzz(
-    names: list[str],
-    clients: list[str] | None,
-    count: int,
-    seed: int,
-    jobs: int,
-    folder: Path,
-    draw: bool = False,
-) -> list[Result]:
-    """Play `count` scenarios with each adapter, shared among its clients or with one that the seed draws.
-
-    Differences are played again when nothing else runs; those that stay are written to `folder` as cases.
-    """
-    context = multiprocessing.get_context("spawn")
-    results: list[Result] = []
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=end_with_parent) as pool:
-        kinds = dict(zip(names, pool.map(_kinds_there, names, [clients] * len(names)), strict=True))
-        if draw:
-            kinds = {
-                name: random.Random(f"{seed}/{name}").sample(there, min(1, len(there))) for name, there in kinds.items()
-            }
-        waiting = []
-        for name in names:
-            each = -(-count // len(kinds[name])) if kinds[name] else 0
-            size = min(max(SHARES[0], -(-each // jobs)), SHARES[1])
-            for number, client in enumerate(kinds[name]):
-                for first in range(0, each, size):
-                    its_seed = seed * 1000 + number * 100 + first // size
-                    waiting.append(pool.submit(run_share, name, client, min(size, each - first), its_seed))
-        shares = []
-        for done in as_completed(waiting):
-            shares.append(done.result())
-            _say(shares[-1])
+def shares_of(
+    names: list[str], clients: list[str] | None, count: int, seed: int, jobs: int, *, draw: bool = False
+) -> list[Share]:
+    """`count` scenarios of each adapter, shared among its clients or, with `draw`, for one that the seed draws."""
+    shares = []
     for name in names:
-        mine = [share for share in shares if share.adapter == name]
-        part = [_result(name, client, [one for one in mine if one.client == client], folder) for client in kinds[name]]
-        write_junit(part, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
-        results += part
+        adapter = _adapter(name)
+        kinds = clients or [one for one in adapter.own if _whole(adapter, one)]
+        if draw:
+            random.Random(f"{seed}/{name}").shuffle(kinds := list(kinds))
+            lanes = [kinds]
+        else:
+            lanes = [[kind] for kind in kinds if _there(adapter, kind)]
+        each = -(-count // len(lanes)) if lanes else 0
+        size = min(max(LEAST, -(-each // jobs)), EACH)
+        for number, lane in enumerate(lanes):
+            for first in range(0, each, size):
+                many, its_seed = min(size, each - first), seed * 1000 + number * 100 + first // size
+                task = partial(play_part, name, lane, many, its_seed)
+                shares.append(Share(name, f"fuzz {lane[0]}", seconds=many * SECONDS, task=task))
+    return shares
+
+
+def results_of(parts: list[Part], folder: Path) -> list[Result]:
+    """The results by adapter and client. What differs is played again, when nothing else runs; if it still differs, it
+    is written to `folder` as a case."""
+    results: list[Result] = []
+    for name in dict.fromkeys(part.adapter for part in parts):
+        mine = [part for part in parts if part.adapter == name]
+        kinds = dict.fromkeys(part.client for part in mine)
+        done = [_result(name, client, [one for one in mine if one.client == client], folder) for client in kinds]
+        write_junit(done, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
+        results += done
     return results
 
 
-def _settled(name: str, client: str, shares: list[Share]) -> list[tuple[dict[str, Any], str]]:
+def _settled(name: str, client: str, parts: list[Part]) -> list[tuple[dict[str, Any], str]]:
     """The scenarios that still differ, alone and in fresh drivers."""
     stay = []
-    for share in shares:
-        for case in share.cases:
+    for part in parts:
+        for case in part.cases:
             with Fuzzer(_adapter(name), client) as fuzzer:
                 text = fuzzer.difference(case)
             if text:
@@ -269,17 +268,17 @@ def _settled(name: str, client: str, shares: list[Share]) -> list[tuple[dict[str
     return stay
 
 
-def _result(name: str, client: str, shares: list[Share], folder: Path) -> Result:
-    faults = [share.fault for share in shares if share.fault]
-    ran, skipped = sum(share.ran for share in shares), sum(share.skipped for share in shares)
-    differ = _settled(name, client, shares)
+def _result(name: str, client: str, parts: list[Part], folder: Path) -> Result:
+    faults = [part.fault for part in parts if part.fault]
+    ran, skipped = sum(part.ran for part in parts), sum(part.skipped for part in parts)
+    differ = _settled(name, client, parts)
     status = Status.FAULT if faults else Status.DEVIATES if differ else Status.OK
     if not faults and skipped * 2 > ran:
         status, faults = Status.DEVIATES, [f"{skipped} scenarios could not be played, beside {ran}: nothing is proved"]
     result = Result(name, f"same/fuzz/{client}", "same/fuzz", client, "", "", "SAME-1", "MUST", status)
     result.title = f"{ran} random scenarios come out as with stock"
     result.notes = [f"{skipped} were skipped"] if skipped else []
-    result.seconds = round(sum(share.seconds for share in shares), 3)
+    result.seconds = round(sum(part.seconds for part in parts), 3)
     result.problems = [*faults, *(text for _, text in differ)]
     for number, (case, text) in enumerate(differ):
         folder.mkdir(parents=True, exist_ok=True)
@@ -291,22 +290,14 @@ def _result(name: str, client: str, shares: list[Share], folder: Path) -> Result
     return result
 
 
-def _say(share: Share) -> None:
-    counts = f"{share.ran} scenarios, {share.skipped} skipped, {len(share.cases)} differ at first"
-    print(f"fuzz {share.adapter} {share.client}: {counts}, {share.seconds:.0f} s", flush=True)
-
-
-def _kinds_there(name: str, clients: list[str] | None) -> list[str]:
-    """The adapter's clients that its driver has. A second client is named by the driver's own settings."""
-    adapter, there = _adapter(name), []
-    for client in clients or [one for one in adapter.own if _whole(adapter, one)]:
-        try:
-            if client not in adapter.second:
-                Driver(adapter.command, client, adapter.env, SILENCE_S).bye()
-            there.append(client)
-        except DriverSkipped:
-            pass
-    return there
+def _there(adapter: Adapter, client: str) -> bool:
+    """Whether the driver has this client. The adapter's own settings name a second client."""
+    try:
+        if client not in adapter.second:
+            Driver(adapter.command, client, adapter.env, SILENCE_S).bye()
+    except DriverSkipped:
+        return False
+    return True
 
 
 def _whole(adapter: Adapter, client: str) -> bool:

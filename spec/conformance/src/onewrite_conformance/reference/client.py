@@ -118,7 +118,8 @@ class Client:
         return reply
 
     def _call(self, message: dict[str, Any], body: Body, recorder: Recorder) -> Answered:
-        deadline = Deadline(message.get("timeout_ms"), message.get("cancel_after_ms"))
+        deaf = broken("deaf") and self.settings.own
+        deadline = Deadline(None if deaf else message.get("timeout_ms"), message.get("cancel_after_ms"))
         method, url = message["method"], message["url"]
         headers = [list(pair) for pair in message.get("headers") or ()]
         retries = int(self.options.get("retries") or 0)

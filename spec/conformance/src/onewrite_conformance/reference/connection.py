@@ -43,7 +43,7 @@ class Deadline:
         now = time.monotonic()
         if self.cancel is not None and now >= self.cancel:
             raise Cancelled
-        if self.timeout is not None and now >= self.timeout + 1000 * broken("deaf"):
+        if self.timeout is not None and now >= self.timeout:
             raise CallError("timeout", "the time limit of the call ran out")
         if limit is not None and now >= limit:
             raise CallError("timeout", "the time limit of this step ran out")

@@ -79,17 +79,24 @@ class Judge:
         return any(within(run.path, pattern) for pattern in self.only)
 
     def drawn(self) -> dict[str, list[Run]]:
-        """The runs of each case in a random order, the least used combination of client, scheme and route first."""
+        """The runs of each case in a random order, the least used combination of client, scheme and route first.
+
+        The cases of one environment have the same client, for each client starts a driver of its own there.
+        """
         chance = random.Random(f"{self.draw}/{self.adapter.name}")
         runs: dict[str, list[Run]] = {}
         for run in self.by_path.values():
             runs.setdefault(self._drawn_as(run), []).append(run)
         used: Counter[tuple[str, str, str]] = Counter()
+        clients: dict[tuple[tuple[str, str], ...], str] = {}  # by environment
         drawn = chance.sample(list(runs), min(len(runs), self.sample or len(runs)))
         for one in (runs[case] for case in drawn):
             chance.shuffle(one)
-            one.sort(key=lambda run: used[run.combination])
+            env = tuple(sorted(one[0].case.env.items()))
+            one.sort(key=lambda run: (run.client != clients.get(env, run.client), used[run.combination]))
             used[one[0].combination] += 1
+            if env:
+                clients.setdefault(env, one[0].client)
         return {case: runs[case] for case in drawn}
 
     def _drawn_as(self, run: Run) -> str:
@@ -214,9 +221,7 @@ class Judge:
             raise DriverSkipped("nothing to ask of a stock client")
         self._skip_early(run)
         driver = self._driver(run.client, run.case.env)
-        missing = [need for need in run.capabilities() if need not in driver.capabilities]
-        if missing:
-            raise DriverSkipped(f"no capability {', '.join(missing)}")
+        self._need(run, driver)
         verdict = Verdict()
         if run.case.expect or run.case.example or not run.case.same:
             verdict = judge(play(run, driver, self._trace))
@@ -261,12 +266,18 @@ class Judge:
             line.passed.append(result.path)
 
     def _skip_early(self, run: Run) -> None:
-        """Start no process for an environment if the plain driver lacks the kind or a capability."""
-        if run.case.env:
-            there = self._driver(run.client, {}).capabilities
-            missing = [need for need in run.capabilities() if need not in there]
-            if missing:
-                raise DriverSkipped(f"no capability {', '.join(missing)}")
+        """Start no process for an environment if a plain driver that runs lacks the kind or a capability."""
+        plain = self._drivers.get((run.client, "")) if run.case.env else None
+        if isinstance(plain, str):
+            raise DriverSkipped(plain)
+        if isinstance(plain, Driver):
+            self._need(run, plain)
+
+    @staticmethod
+    def _need(run: Run, driver: Driver) -> None:
+        missing = [need for need in run.capabilities() if need not in driver.capabilities]
+        if missing:
+            raise DriverSkipped(f"no capability {', '.join(missing)}")
 
     # -- driver processes ---------------------------------------------------------------------------------
 

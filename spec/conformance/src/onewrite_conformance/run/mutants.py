@@ -73,7 +73,7 @@ SEEN_BY = {
     "hooks_replace": ["time/36/hooks-add/onewrite/http/direct"],
     "lost_phase": ["time/37/timeout-wait/onewrite/http/direct"],
     "credentials_shown": ["sec/17/credentials/onewrite/http/direct"],
-    "silent": ["cfg/5/coalesce-max-word/onewrite/http/direct"],
+    "silent": ["cfg/5/bad-words/onewrite/http/direct"],
     "one_is_false": ["cfg/3/true-words/onewrite/http/direct"],
     "observe": ["cfg/15/observe/onewrite/http/direct"],
     "unchecked_options": ["cfg/13/bad-code-value/onewrite/http/direct"],

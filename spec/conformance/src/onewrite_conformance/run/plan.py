@@ -15,17 +15,22 @@ __all__ = ["Plan", "Share", "length_s", "times"]
 RUN_S = 0.1  # a run that waits for nothing
 START_S = 1.0  # the drivers of one client kind, started for one environment
 LEAST_S = 10.0  # for less, no second worker starts the drivers of a client
+STAY = 2.0  # how much less may be left of an adapter whose drivers a worker has
 
 
 @dataclass
 class Share:
-    """Runs of one adapter's client, or the kind for the syscall witness; `seconds` is a guess of what they take."""
+    """Runs of one adapter's client, kinds for the syscall witness, or a `task` whose value is the result.
+
+    `seconds` is a guess of what they take.
+    """
 
     adapter: str
     client: str = ""
     paths: list[str] = field(default_factory=list)
     traced_kinds: list[str] = field(default_factory=list)
     seconds: float = START_S
+    task: Callable[[], Any] | None = None
 
     @property
     def lane(self) -> tuple[str, str]:
@@ -76,19 +81,23 @@ class Plan:
         if had is not None:
             self._guessed[had.lane] += had.seconds
             self._took[had.lane] += self._clock() - since
-        lane = had.lane if had is not None and self._left[had.lane] else self._choose()
+        lane = had.lane if had is not None and self._left[had.lane] else self._choose(had.adapter if had else None)
         if lane is None:
             return None
         share = self._left[lane].popleft()
         self._at[worker] = share, self._clock()
         return share
 
-    def _choose(self) -> tuple[str, str] | None:
-        """The lane that has the most left for each worker that it would then have."""
+    def _choose(self, adapter: str | None) -> tuple[str, str] | None:
+        """The lane that has the most left for each worker that it would then have; rather of the worker's last adapter."""
         others = Counter(share.lane for share, _ in self._at.values())
         left = {lane: self._seconds(lane) for lane, shares in self._left.items() if shares}
         open_ = [lane for lane in left if not others[lane] or (left[lane] >= LEAST_S and others[lane] < self._most)]
-        return max(open_, key=lambda lane: left[lane] / (1 + others[lane]), default=None)
+        return max(
+            open_,
+            key=lambda lane: left[lane] / (1 + others[lane]) * (STAY if lane[0] == adapter else 1.0),
+            default=None,
+        )
 
     def _seconds(self, lane: tuple[str, str]) -> float:
         pace = self._took[lane] / self._guessed[lane] if self._guessed[lane] else 1.0

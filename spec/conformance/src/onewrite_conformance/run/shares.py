@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import queue
+import random
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,19 +18,20 @@ from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.plan import Plan, Share, length_s
-from onewrite_conformance.run.result import Result
+from onewrite_conformance.run.result import Status
 from onewrite_conformance.run.syscalls import syscall_result
 
 __all__ = ["Order", "end_with_parent", "judge_all", "shares_of"]
 
-SAME = 0.375  # at most this part of the workers judges the same client, where there are several adapters
+SAME = 0.17  # at most this part of the workers judges the same client, where there are several adapters
 
 Order = dict[str, Any]  # the keyword arguments of Judge
 
 
 def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
     """The runs of an adapter in shares: a case and a client each. Cases with the same environment stay together, for
-    they start drivers; so do the runs of which one is drawn."""
+    they start drivers; so do the runs of which one is drawn. With `traced` the syscall witness sees each client kind,
+    or in a draw one of them."""
     name = judge.adapter.name
     drawn = {} if judge.draw is None else {run.path: runs[0] for runs in judge.drawn().values() for run in runs}
     groups: dict[tuple[object, ...], Share] = {}
@@ -39,7 +41,11 @@ def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
         share = groups.setdefault(key, Share(name, client, seconds=0.0))
         share.paths.append(run.path)
         share.seconds += length_s(run.case)
-    return [*(Share(name, kind, traced_kinds=[kind]) for kind in judge.adapter.own if traced), *groups.values()]
+    kinds = list(judge.adapter.own if traced else ())
+    if judge.draw is None:
+        return [*(Share(name, kind, traced_kinds=[kind]) for kind in kinds), *groups.values()]
+    random.Random(f"{judge.draw}/{name}").shuffle(kinds)
+    return [*([Share(name, kinds[0], traced_kinds=kinds)] if kinds else []), *groups.values()]
 
 
 def judge_all(
@@ -49,17 +55,18 @@ def judge_all(
     requirements: dict[str, Requirement],
     order: Order,
     jobs: int,
-) -> Iterator[Result]:
-    """Judge the shares, `jobs` at a time; results as they come, each run once."""
+) -> Iterator[Any]:
+    """Judge the shares, `jobs` at a time; results as they come, each run once, and the values of tasks."""
     by_name = {adapter.name: adapter for adapter in adapters}
-    plan = Plan(shares, most=jobs if len(by_name) == 1 else math.ceil(jobs * SAME))
+    alone = len({share.adapter for share in shares}) == 1
+    plan = Plan(shares, most=jobs if alone else math.ceil(jobs * SAME))
     if jobs < 2:
         yield from _work(iter(lambda: plan.next(0), None), by_name, cases, requirements, order)
         return
     context = multiprocessing.get_context("spawn")
     # A worker's queue holds the share that it works on, and nothing else: who is free first gets the next one.
     waiting: list[Queue[Share | None]] = [context.Queue() for _ in range(jobs)]
-    found: Queue[Result | int | None] = context.Queue()
+    found: Queue[Any] = context.Queue()
     workers = [
         context.Process(
             target=_worker, args=(number, waiting[number], found, by_name, cases, requirements, order), daemon=True
@@ -106,7 +113,7 @@ def end_with_parent() -> None:
 def _worker(
     number: int,
     waiting: Queue[Share | None],
-    found: Queue[Result | int | None],
+    found: Queue[Any],
     adapters: dict[str, Adapter],
     cases: list[Case],
     requirements: dict[str, Requirement],
@@ -129,20 +136,25 @@ def _work(
     cases: list[Case],
     requirements: dict[str, Requirement],
     order: Order,
-) -> Iterator[Result]:
+) -> Iterator[Any]:
     # The tap's threads must not wait 5 ms for the thread that compares.
     sys.setswitchinterval(0.0005)
     judge: Judge | None = None
     try:
         for share in shares:
             assert share is not None
+            if share.task is not None:
+                yield share.task()
+                continue
             adapter = adapters[share.adapter]
             if judge is None or judge.adapter is not adapter:
                 if judge is not None:
                     judge.close()
                 judge = Judge(adapter, cases, requirements, **order)
             for kind in share.traced_kinds:
-                yield syscall_result(adapter, kind)
+                yield (traced := syscall_result(adapter, kind))
+                if traced.status != Status.NOT_APPLICABLE:
+                    break
             if share.paths:
                 yield from judge.results(share.paths)
     finally:
