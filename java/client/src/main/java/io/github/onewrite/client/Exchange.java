@@ -411,8 +411,11 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         if (callLimit != null) {
             callLimit.cancel(false);
         }
+        if (pool != null) {
+            pool().left(this);
+        }
         Connection used = connection;
-        if (used != null) {
+        if (used != null && !used.channel().eventLoop().isTerminated()) {
             used.channel().config().setAutoRead(true);
             used.end();
             if (!keep) {

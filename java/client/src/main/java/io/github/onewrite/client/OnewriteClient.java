@@ -7,7 +7,7 @@ import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.pool.AbstractChannelPoolMap;
 import io.netty.handler.codec.CodecException;
 import io.netty.util.concurrent.EventExecutor;
-import io.netty.util.concurrent.GlobalEventExecutor;
+import io.netty.util.concurrent.ImmediateEventExecutor;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.Map;
@@ -31,7 +31,7 @@ public final class OnewriteClient implements AutoCloseable {
     private final Transport transport;
     private final OnewriteNetty onewrite;
     private final AbstractChannelPoolMap<Target.Origin, OriginPool> pools;
-    private final ChannelGroup open = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
+    private final ChannelGroup open = new DefaultChannelGroup(ImmediateEventExecutor.INSTANCE, true);
     private volatile boolean closed;
 
     OnewriteClient(Settings settings, Transport transport, OnewriteNetty onewrite) {

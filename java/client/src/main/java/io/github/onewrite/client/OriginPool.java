@@ -23,12 +23,17 @@ import io.netty.resolver.AddressResolverGroup;
 import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +54,15 @@ final class OriginPool extends FixedChannelPool {
     /** Exchanges that wait for a connection, in the order of the pool's queue. */
     private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
 
+    /** Exchanges that are not over. */
+    private final Set<Exchange> calls = new HashSet<>();
+
+    /** Netty 4.2 may end a loop without closing its channels, and then nothing else ends their calls. */
+    private final FutureListener<Object> loopEnded = ended ->
+            List.copyOf(calls).forEach(call -> call.fail(new RejectedExecutionException("the event loop has ended")));
+
+    private boolean shutDown;
+
     @SuppressWarnings("unchecked")
     OriginPool(
             Settings settings,
@@ -68,6 +82,7 @@ final class OriginPool extends FixedChannelPool {
                 true,
                 true);
         this.loop = loop;
+        loop.terminationFuture().addListener(loopEnded);
         this.open = open;
         Proxy proxy = settings.proxy;
         boolean tunnel = proxy != null && origin.tls();
@@ -84,10 +99,9 @@ final class OriginPool extends FixedChannelPool {
     }
 
     /**
-     * Closes idle channels and the pool. Netty's close waits for each idle channel on its global executor, for ever when
-     * the loop ends meanwhile, and then no event loop of the process can tell that it has ended.
+     * Closes idle channels and the pool.
      *
-     * @throws java.util.concurrent.RejectedExecutionException when the loop is shut down
+     * @throws RejectedExecutionException when the loop is shut down
      */
     void shutDown() {
         if (!loop.inEventLoop()) {
@@ -97,7 +111,18 @@ final class OriginPool extends FixedChannelPool {
         for (Channel idle = pollChannel(); idle != null; idle = pollChannel()) {
             idle.close();
         }
+        shutDown = true;
         closeAsync();
+        left(null);
+    }
+
+    /**
+     * Nothing on other threads: Netty's close of a pool waits for idle channels on its global executor, for ever when the
+     * loop ends meanwhile. Then no event loop of the process reports that it has ended.
+     */
+    @Override
+    protected @Nullable Channel pollChannel() {
+        return loop.inEventLoop() ? super.pollChannel() : null;
     }
 
     /** The {@link ChannelHealthChecker}, called before a channel is used and before it is kept. */
@@ -123,8 +148,17 @@ final class OriginPool extends FixedChannelPool {
         return onewrite.apply(bootstrap);
     }
 
+    /** An exchange is over. The last one of a closed pool ends the listening: the loop may live on. */
+    void left(@Nullable Exchange exchange) {
+        calls.remove(exchange);
+        if (shutDown && calls.isEmpty()) {
+            loop.terminationFuture().removeListener(loopEnded);
+        }
+    }
+
     /** Acquires a channel for an exchange. */
     void acquire(Exchange exchange) {
+        calls.add(exchange);
         Promise<Channel> promise = loop.newPromise();
         acquiring = exchange;
         acquire(promise);

@@ -45,7 +45,7 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
 
     @Override
     public void onNext(ByteBuffer chunk) {
-        onLoop(() -> {
+        beforeTheLast(() -> {
             if (next != null) {
                 throw new IllegalStateException("the publisher of the body published more than was requested");
             }
@@ -55,12 +55,21 @@ final class Published implements ChunkedInput<ByteBuf>, Flow.Subscriber<ByteBuff
 
     @Override
     public void onError(Throwable cause) {
-        onLoop(() -> failure = Objects.requireNonNull(cause, "the publisher of the body failed with null"));
+        beforeTheLast(() -> failure = Objects.requireNonNull(cause, "the publisher of the body failed with null"));
     }
 
     @Override
     public void onComplete() {
-        onLoop(() -> completed = true);
+        beforeTheLast(() -> completed = true);
+    }
+
+    /** What follows the last signal is ignored. */
+    private void beforeTheLast(Runnable signal) {
+        onLoop(() -> {
+            if (!completed && failure == null) {
+                signal.run();
+            }
+        });
     }
 
     /** Signals come from any thread, and within {@code request}. What the publisher throws fails the body. */

@@ -185,6 +185,41 @@ class BodyTest {
         }
     }
 
+    @Test
+    void signalsAfterTheLastAreIgnored() throws Exception {
+        Flow.Publisher<ByteBuffer> body = subscriber -> Publishers.of("body").subscribe(new Flow.Subscriber<>() {
+            @Override
+            public void onSubscribe(Flow.Subscription given) {
+                subscriber.onSubscribe(given);
+            }
+
+            @Override
+            public void onNext(ByteBuffer item) {
+                subscriber.onNext(item);
+            }
+
+            @Override
+            public void onError(Throwable thrown) {}
+
+            @Override
+            public void onComplete() {
+                subscriber.onComplete();
+                subscriber.onNext(ByteBuffer.wrap(new byte[] {'x'}));
+                subscriber.onComplete();
+                subscriber.onError(THROWN);
+            }
+        });
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = OnewriteClient.create()) {
+            for (int i = 0; i < 2; i++) {
+                Body each = i == 0 ? Body.ofPublisher(body) : Body.ofPublisher(body, 4);
+                assertEquals(
+                        "ok", client.execute(Request.post(server.url(), each)).text());
+                assertEquals("body", new String(server.requests().get(i).body(), StandardCharsets.UTF_8));
+            }
+        }
+    }
+
     /** What a publisher signals after its call has ended is ignored. */
     @Test
     void aPublisherThatIsLate() throws Exception {
