@@ -1,4 +1,4 @@
-"""Whole exchanges, ours against stock urllib3: ``python test/fuzz_exchanges.py [COUNT [SEED]]``."""
+"""Whole exchanges, ours against stock: ``python test/fuzz_exchanges.py urllib3|httpx COUNT [SEED]``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ import warnings
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import exchanges
+import httpx_exchanges
 
 
-def main(count: int, seed: int) -> None:
+def main(library: str, count: int, seed: int) -> None:
     logging.disable()  # urllib3 warns of heads that it cannot parse
     warnings.simplefilter("ignore")
+    run = {"urllib3": exchanges.run, "httpx": httpx_exchanges.run}[library]
     began = time.monotonic()
     for done in range(0, count, 500):
-        exchanges.run(min(500, count - done), seed + done)
-        print(f"{min(done + 500, count)} exchanges, no difference", flush=True)
+        run(min(500, count - done), seed + done)
+        print(f"{library}: {min(done + 500, count)} exchanges, no difference", flush=True)
     print(f"{time.monotonic() - began:.0f} s, seed {seed}")
 
 
 if __name__ == "__main__":
-    main(*[int(argument) for argument in (*sys.argv[1:], *(("10000", "1")[len(sys.argv) - 1 :]))][:2])
+    main(sys.argv[1], *[int(argument) for argument in (*sys.argv[2:], "1")][:2])

@@ -18,6 +18,7 @@ import httpcore
 import httpx
 import pytest
 
+import httpx_exchanges
 import onewrite
 import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
@@ -589,3 +590,7 @@ def test_http2_is_left_alone(runtime: str, way: str, authority: typing.Any) -> N
     listener.close()
     assert [(answer.http_version, answer.text) for answer in answers] == [("HTTP/2", "two")] * 2
     assert [(timing.outcome, timing.status, timing.send_ns) for timing in timings] == [("ok", 200, None)] * 2
+
+
+def test_whole_exchanges_at_random() -> None:
+    httpx_exchanges.run(20, seed=1)

@@ -43,7 +43,7 @@ def repeated(call: Call, retries: typing.Any, url: str) -> bool:
     """Return whether an urlopen() of *url* with *retries* repeats the request of *call*; if so, begin the attempt."""
     if call.returned or call.ended_at_mono_ns or call.running is not None:
         return False
-    history = getattr(retries, "history", ())
+    history: typing.Any = getattr(retries, "history", ())
     if len(history) <= len(getattr(call.retries, "history", ())):
         return False
     last = history[-1]
@@ -136,7 +136,12 @@ class TimedPool(_Behind):
         """Send a request: see urllib3."""
         call = current.get()
         hop = call is not None and call.pool is None and call.owner is not None
-        if call is not None and hop and kwargs.get("retries") is call.retries and kwargs.get("assert_same_host") is False:
+        if (
+            call is not None
+            and hop
+            and kwargs.get("retries") is call.retries
+            and kwargs.get("assert_same_host") is False
+        ):
             call.pool = self  # the manager's request, or one hop of it
             return super().urlopen(method, url, *args, **kwargs)
         hooks = installations.hooks if self._onewrite_hooks is None else hooks_of(self)
