@@ -51,6 +51,8 @@ core: httpcore.ConnectionPool = onewrite.httpx.ConnectionPool(max_connections=1,
 WRONG = """\
 onewrite.install(on_timming=shown)
 onewrite.install(coalesce_max="all")
+onewrite.httpx.install(on_timming=shown)
+onewrite.httpx.install(coalesce_max="all")
 manager.requets("GET", "http://127.0.0.1/")
 """
 

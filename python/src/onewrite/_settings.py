@@ -13,6 +13,19 @@ from ._timing.record import Timing
 
 OnTiming = typing.Callable[[Timing], object]
 
+
+class Given(typing.TypedDict, total=False):
+    """The arguments of install() but for the listener, for type checkers."""
+
+    on_timing: OnTiming | None
+    nodelay_disabled: bool | None
+    coalesce_disabled: bool | None
+    hooks_disabled: bool | None
+    observe: bool | None
+    coalesce_max: int | None
+    quickack: bool | None
+
+
 #: The keyword arguments that own classes and install() take.
 KEYWORDS = _config.NAMES | {"on_timing", "listener"}
 

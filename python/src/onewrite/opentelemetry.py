@@ -15,8 +15,11 @@ import typing
 from . import __version__, _install
 from ._errors import UnsupportedBaseError
 from ._install import install
-from ._settings import Installation
+from ._settings import Given, Installation
 from ._timing.events import TimingListener
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 try:
     from opentelemetry import _logs
@@ -54,7 +57,7 @@ def instrument(
     meter_provider: MeterProvider | None = None,
     logger_provider: _logs.LoggerProvider | None = None,
     httpx: bool = False,
-    **options: typing.Any,
+    **options: Unpack[Given],
 ) -> Installation:
     """Call :func:`onewrite.install` with a :func:`listener`; before instrumentations and SDK or after them.
 

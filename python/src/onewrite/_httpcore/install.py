@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import typing
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 from .. import _front
 from .._config import DEFAULTS
-from .._settings import Installation
+from .._settings import Given, Installation
+from .._timing.events import TimingListener
 from .._timing.hooks import drain
 from . import base
 from .pool import AsyncPool, Pool, _Pool, adopt, installations
@@ -38,7 +42,7 @@ def places() -> list[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]
     return [(owner, "__init__", _init_with(front)) for owner, front in pools]
 
 
-def install(**options: typing.Any) -> Installation:
+def install(*, listener: TimingListener | None = None, **options: Unpack[Given]) -> Installation:
     """Make every client of httpx and httpx2 made from now on send a request in one write, with TCP_NODELAY on.
 
     Takes and returns what :func:`onewrite.install` takes and returns, and raises what that raises.
@@ -47,7 +51,7 @@ def install(**options: typing.Any) -> Installation:
         for core in base.cores():
             base.streams(core.__name__)
     with installations.lock:
-        installation = installations.add(**options)
+        installation = installations.add(listener=listener, **options)
         if installations.active:
             for owner, name, make in places():
                 _front.place(owner, name, make)
