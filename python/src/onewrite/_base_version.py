@@ -62,7 +62,7 @@ _RELIED_ON = {
     "HTTPConnection": "sock socket_options timeout _dns_host _tunnel_host response_class "
     "_new_conn() _tunnel() connect() close() getresponse() request(method,url,body)",
     "HTTPConnectionPool": "block host pool port scheme _get_conn(timeout) _put_conn(conn) _new_conn() urlopen(retries)",
-    "HTTPResponse": "_original_response "
+    "HTTPResponse": "_connection _original_response "
     "read() read_chunked() stream() drain_conn() release_conn() tell() _handle_chunk()",
     "PoolManager": "urlopen() _new_pool(scheme,host,port)",
 }

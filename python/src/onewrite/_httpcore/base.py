@@ -43,8 +43,8 @@ def streams(name: str) -> Streams:
     """
     core = importlib.import_module(name)
     whole: type = type(core.Request("POST", "http://onewrite.invalid/", content=b"x").stream)
-    _probe(core.ConnectionPool(), "_network_backend")
-    _probe(core.AsyncConnectionPool(), "_network_backend")
+    probe(core.ConnectionPool(), "_network_backend")
+    probe(core.AsyncConnectionPool(), "_network_backend")
     try:
         httpx = importlib.import_module(PAIRS[name])
     except ImportError:
@@ -53,16 +53,17 @@ def streams(name: str) -> Streams:
     def body(**content: typing.Any) -> typing.Any:
         return httpx.Request("POST", "http://onewrite.invalid/", **content).stream
 
-    wrapping = _probe(body(content=[b"x"]), "_stream")
-    multipart = _probe(body(data={"a": "b"}, files={"c": b"d"}), "fields")
+    wrapping = probe(body(content=[b"x"]), "_stream")
+    multipart = probe(body(data={"a": "b"}, files={"c": b"d"}), "fields")
     data_field, file_field = multipart.fields
-    _probe(file_field, "file")
+    probe(file_field, "file")
     return Streams(
         (whole, type(body(content=b"x"))), type(wrapping), type(multipart), type(data_field), type(file_field)
     )
 
 
-def _probe(instance: typing.Any, name: str) -> typing.Any:
+def probe(instance: typing.Any, name: str) -> typing.Any:
+    """Return *instance*; raise UnsupportedBaseError where it lacks *name*."""
     if not hasattr(instance, name):
         cls = type(instance)
         raise UnsupportedBaseError(

@@ -8,7 +8,7 @@ from .._front import Front, put
 from .._settings import Installations, Settings, take
 from .._timing.hooks import both
 from .._timing.record import Call, now
-from .base import PAIRS, streams
+from .base import PAIRS, probe, streams
 from .exchange import Exchange, current, subscribed, trace, trace_async
 from .stream import Steps, _Wrapping, backend_class, go, go_async
 
@@ -225,7 +225,9 @@ class _Own:
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         given = take(kwargs)
         super().__init__(*args, **kwargs)
-        adopt(getattr(self, "_pool", self), self._onewrite_front, given)  # httpx makes the pool of a transport itself
+        # httpx makes the pool of a transport itself.
+        pool = self if hasattr(self, "_network_backend") else probe(self, "_pool")._pool
+        adopt(pool, self._onewrite_front, given)
 
 
 class Blocking(_Own):
