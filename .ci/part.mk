@@ -14,6 +14,8 @@ endif
 export SEED
 REPORT = $(ONEWRITE_REPORTS)/$(subst /,-,$(patsubst .%,%,$(patsubst $(ROOT)/%,%,$(CURDIR))))-$@.xml
 SUITE := env
+# Seconds for one test: pytest-timeout fails the test that takes longer, with the stack of each thread.
+export PYTEST_TIMEOUT ?= 100
 # Options of pytest: a failed test runs again, and the summary at the end names it. A recipe gives its choice of tests by
 # `set --`; TEST replaces it.
 PYTEST_REPORT = -o junit_family=xunit1 --junitxml="$(REPORT)"

@@ -89,7 +89,7 @@ class Plan:
         return share
 
     def _choose(self, adapter: str | None) -> tuple[str, str] | None:
-        """The lane that has the most left for each worker that it would then have; rather of the worker's last adapter."""
+        """The lane with the most left for each worker that it would have, rather of the worker's last adapter."""
         others = Counter(share.lane for share, _ in self._at.values())
         left = {lane: self._seconds(lane) for lane, shares in self._left.items() if shares}
         open_ = [lane for lane in left if not others[lane] or (left[lane] >= LEAST_S and others[lane] < self._most)]
