@@ -23,20 +23,24 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\
 
 
 class Listener:
-    """Hands each accepted connection to `serve`, in a thread of its own."""
+    """Hands each accepted connection to `serve`, in a new thread, or in one of so many `threads`."""
 
-    def __init__(self, serve: Callable[[socket.socket], None], host: str = "127.0.0.1") -> None:
-        self._serve = serve
+    def __init__(self, serve: Callable[[socket.socket], None], host: str = "127.0.0.1", threads: int = 0) -> None:
+        self._serve, self._threads = serve, threads
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.create_server((host, 0), family=family, backlog=64)
         self.port: int = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        for _ in range(max(1, threads)):
+            threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 sock, _ = self._socket.accept()
-                threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
+                if self._threads:
+                    self._serve(sock)
+                else:
+                    threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
@@ -57,13 +61,14 @@ class Server:
         status: bytes = b"200 OK",
         tls: ssl.SSLContext | None = None,
         host: str = "127.0.0.1",
+        threads: int = 0,
     ) -> None:
         self.quick, self.split, self.close_each, self.think_s, self.tls = quick, split, close, think_s, tls
         self.head = ANSWER.replace(b"200 OK", status)
         if close:
             self.head = self.head.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
         self.heads: list[bytes] = []
-        listener = Listener(self._serve, host)
+        listener = Listener(self._serve, host, threads)
         self.port = listener.port
         self.close = listener.close
 
@@ -269,7 +274,7 @@ def nginx(origin: int) -> Iterator[str]:
             yield url
 
 
-def tls_server(folder: Path, name: str = "127.0.0.1", protocols: list[str] | None = None) -> tuple[Server, str]:
+def tls_server(folder: Path, name: str = "127.0.0.1", protocols: list[str] | None = None, threads: int = 0) -> tuple[Server, str]:
     """A server with a certificate for `name`, and the authority's file."""
     authority = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -278,7 +283,7 @@ def tls_server(folder: Path, name: str = "127.0.0.1", protocols: list[str] | Non
         context.set_alpn_protocols(protocols)
     ca_file = folder / "ca.pem"
     authority.cert_pem.write_to_path(str(ca_file))
-    return Server(tls=context), str(ca_file)
+    return Server(tls=context, threads=threads), str(ca_file)
 
 
 Peer = Callable[[], contextlib.AbstractContextManager[str]]

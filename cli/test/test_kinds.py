@@ -16,7 +16,7 @@ import pytest
 from conftest import CLIENT, Done, clean_environment, onewrite
 from onewrite_cli.doctor import request as routes
 from onewrite_cli.doctor.request import reached, route_to
-from peers import ANSWER, Listener, Server
+from peers import ANSWER, Listener, Server, tls_server
 
 HERE = Path(__file__).resolve().parent
 
@@ -112,7 +112,7 @@ def test_nobody_reads_at_all(line: str) -> None:
 
 FEW_THREADS = """
 import contextlib, socket, sys, threading
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=64)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])), backlog=int(sys.argv[4]))
 nodelay = int(sys.argv[3])
 
 def serve():
@@ -133,16 +133,28 @@ for _ in range(int(sys.argv[2])):
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize(("threads", "backlog"), [(1, 64), (2, 64), (1, 5)])
 @pytest.mark.parametrize("nodelay", [True, False])
-def test_a_server_with_few_threads_is_judged(threads: str, nodelay: bool) -> None:
-    command = (sys.executable, "-c", FEW_THREADS, "{port}", threads, str(int(nodelay)))
+def test_a_server_with_few_threads_is_judged(threads: int, backlog: int, nodelay: bool) -> None:
+    command = (sys.executable, "-c", FEW_THREADS, "{port}", str(threads), str(int(nodelay)), str(backlog))
     done = onewrite("serve", "-f", "json", "--rule", "answer-stall=warn", "--", *command)
     assert done.data["problem"] is None, done.out
     assert done.states["OW202"] == ("ok" if nodelay else "found")
     assert done.states["OW201"] == ("ok" if nodelay else "found")
     assert done.finding("OW202")["of"] == 8
-    assert any(f"answers {threads} connections at a time" in note for note in done.data["notes"]), done.out
+    assert any(f"answers {threads} connection" in note for note in done.data["notes"]), done.out
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize(("threads", "tls"), [(1, False), (2, False), (1, True)])
+def test_a_server_with_few_threads_refuses_nothing(threads: int, tls: bool, tmp_path: Path) -> None:
+    server, ca_file = tls_server(tmp_path, threads=threads) if tls else (Server(threads=threads), "")
+    options = ("--ca-file", ca_file) if tls else ()
+    done = onewrite("doctor", server.url, "--post-bytes", "200", "--samples", "5", "-f", "json", *options)
+    server.close()
+    assert done.data["statuses"] == {"200": 20}, done.out
+    assert not done.data["verdict"].startswith("REFUSES")
+    assert any("fewer than 4 connections at a time" in note for note in done.data["notes"])
 
 
 def test_nothing_that_could_be_judged_is_no_pass() -> None:

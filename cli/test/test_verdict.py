@@ -58,6 +58,19 @@ def test_statuses_decide_before_times() -> None:
     assert "refused the requests" in every.why[0]
 
 
+def test_another_answer_to_one_write_differs() -> None:
+    """Also where a server read both pieces at once now and then; not where its answers vary."""
+    made = with_statuses(200, 204)
+    joined = next(one for one in made.taken if one.arm == "split_nagle")
+    joined.status = 204
+    found = diagnose(made, CONTROL)
+    assert (found.first_hop, found.exit_status) == ("DIFFERS", 1)
+    joined.status = 202
+    assert diagnose(made, CONTROL).first_hop != "DIFFERS"
+    next(one for one in made.taken if one.arm == "one_write").status = joined.status = 200
+    assert diagnose(made, CONTROL).first_hop != "DIFFERS"
+
+
 def test_a_few_late_ones_do_not() -> None:
     split = [sample("split_nagle", 44, 43.5)] * 2 + [sample("split_nagle", 0.4, 0.1)] * 8
     found = diagnose(samples(split), CONTROL)

@@ -149,6 +149,8 @@ def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
         notes.append("skipped: held bytes, causes and rtt need Linux's TCP_INFO; this verdict is by times alone")
     if samples.kept_alive is False:
         notes.append("the server closes every connection: each request was the first of its connection")
+    if samples.few_at_a_time:
+        notes.append("the server answers fewer than 4 connections at a time, so they were used in turn")
     if route.proxy is not None:
         notes.append("the first hop is the proxy: what it does towards the server cannot be seen from here")
     return notes

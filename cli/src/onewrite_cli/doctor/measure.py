@@ -7,7 +7,7 @@ import select
 import ssl
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from onewrite_lab.witness import tcpinfo
@@ -22,6 +22,7 @@ __all__ = ["FAR_APART_S", "Line", "Sample", "Samples", "Stopped", "measure", "pr
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
 BLOCK = 3  # small, so that a moment in which the machine is busy meets every line
+FREE_S = 3.0  # the least that a new connection may wait for a thread of the server
 GIVE_UP = 3  # failures of an arm, and at least as many as were answered: the server does not take its requests
 #: The server does not want these requests: no more are sent.
 STOP_AT = (401, 403, 404, 405, 429, 503)
@@ -148,6 +149,7 @@ class Samples:
     given_up: set[str] = field(default_factory=set)  # arms
     slowest_s: float = 0.0
     unanswered: bool = False  # one ran into its time limit
+    few_at_a_time: bool = False  # the server answers fewer connections at a time than there are arms
     kept_alive: bool | None = None
 
     def of(self, *arms: Arm) -> list[Sample]:
@@ -221,22 +223,52 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
     does so when requests and answers follow each other closely, as a busy client's do).
     """
     try:
-        for line in lines:
-            with contextlib.suppress(GivenUp):
-                for _ in range(WARM_UP):
-                    _one(line, timeout_s, counts=False)
-        for begin in range(0, rounds, BLOCK):
+        few = any(_needs_others_closed(line, lines, timeout_s) for line in lines)
+        warm_up, block = (WARM_UP, rounds) if few else (1, BLOCK)
+        if not few:
+            for line in lines:
+                with contextlib.suppress(GivenUp):
+                    for _ in range(1, WARM_UP):
+                        _one(line, timeout_s, counts=False)
+        for begin in range(0, rounds, block):
             said(begin)
             for line in lines:
                 if line.arm.key in line.samples.given_up:
                     continue
+                if few:
+                    _close(other for other in lines if other is not line)
                 with contextlib.suppress(GivenUp):
-                    _one(line, timeout_s, counts=False)
-                    for _ in range(min(BLOCK, rounds - begin)):
+                    for _ in range(warm_up):
+                        _one(line, timeout_s, counts=False)
+                    for _ in range(min(block, rounds - begin)):
                         _one(line, timeout_s, counts=True)
     finally:
-        for line in lines:
-            line.close()
+        _close(lines)
+
+
+def _close(lines: Iterable[Line]) -> None:
+    for line in lines:
+        line.close()
+
+
+def _needs_others_closed(line: Line, lines: list[Line], timeout_s: float) -> bool:
+    """The first request of a line. True if it is answered only when no other connection is open: a thread serves each."""
+    samples = line.samples
+    try:
+        line.once(min(timeout_s, max(FREE_S, PATIENCE * samples.slowest_s)))
+        return False
+    except (OSError, BadResponse, ValueError, CouldNotRun) as error:
+        late = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
+        if not late or all(other.connection is None for other in lines):
+            if isinstance(error, CouldNotRun):
+                raise
+            return False
+        what = _in_words(error)
+    _close(lines)
+    samples.few_at_a_time = not isinstance(probe(line, timeout_s), str)
+    if not samples.few_at_a_time:
+        samples.failures[line.arm.key].append(what)
+    return samples.few_at_a_time
 
 
 def _one(line: Line, timeout_s: float, *, counts: bool) -> None:

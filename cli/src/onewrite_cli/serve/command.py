@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import socket
@@ -17,7 +18,7 @@ from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
 from onewrite_cli.common.response import BadResponse, Client
 from onewrite_cli.common.run import background
-from onewrite_cli.common.terminal import Progress
+from onewrite_cli.common.terminal import Progress, counted
 from onewrite_cli.serve.findings import Observed, Process, judge
 
 __all__ = ["ServeOptions", "serve"]
@@ -26,6 +27,7 @@ CONNECTIONS = 8  # at the same time, so that every worker gets some
 LOOK_S = 0.05
 ACCEPT_S = 1.0  # the most that a connection may wait for its worker
 SET_S = 0.2  # and for its options
+ANSWER_S = 15.0
 FREE_S = 3.0  # no thread of the server takes a connection that waits for so long, and for 3 times as long as the first
 HOSTS = ("localhost", "::1", "127.0.0.1")
 PLACEHOLDER = "{port}"
@@ -132,10 +134,8 @@ class _Visit:
     def notes(self) -> list[str]:
         notes = []
         if self._at_a_time:
-            notes.append(
-                f"the server answers {self._at_a_time} connections at a time, so they were used one after the other: a client "
-                "that keeps more of them open waits"
-            )
+            few = counted(self._at_a_time, "connection")
+            notes.append(f"the server answers {few} at a time, so they were used in turn: a client that keeps more open waits")
         statuses = sorted({one.status for one in self.seen.answers})
         if any(status >= 400 for status in statuses):
             notes.append(f"the answers have status {', '.join(map(str, statuses))}: name a path with --path")
@@ -145,9 +145,12 @@ class _Visit:
             notes.append(f"the server says that it is {self.seen.answers[0].server}")
         return notes
 
-    def _connect(self) -> Client:
+    def _connect(self, most_s: float = ANSWER_S) -> Client:
+        limit_s = min(self._options.timeout_s, ANSWER_S)
+        client = Client(self._host, self._port, tls=self._options.tls, timeout_s=min(most_s, limit_s))
+        client.timeout_s = limit_s
         self.seen.connections += 1
-        return Client(self._host, self._port, tls=self._options.tls, timeout_s=min(self._options.timeout_s, 15.0))
+        return client
 
     def _ask(self) -> None:
         """Each connection is used some times in a row. All are opened first, so that every worker gets some.
@@ -162,8 +165,10 @@ class _Visit:
         done = 0
         try:
             if kept:
-                clients += [self._connect() for _ in range(1, CONNECTIONS)]
-                while done < CONNECTIONS and (done == 0 or self._answers(clients[done], patience_s)):
+                with contextlib.suppress(TimeoutError):  # its backlog is full, or no thread answers the TLS handshake
+                    while len(clients) < CONNECTIONS:
+                        clients.append(self._connect(patience_s))
+                while done < len(clients) and (done == 0 or self._answers(clients[done], patience_s)):
                     clients[done] = self._use(clients[done])
                     done += 1
                 self._at_a_time = 0 if done == CONNECTIONS else done
