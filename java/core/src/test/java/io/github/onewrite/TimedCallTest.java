@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
@@ -257,7 +258,7 @@ class TimedCallTest {
             if (event instanceof TimingEvent.ConnectStart) {
                 inHook.countDown();
                 try {
-                    go.await();
+                    assertTrue(go.await(30, TimeUnit.SECONDS));
                 } catch (InterruptedException e) {
                     throw new IllegalStateException(e);
                 }
@@ -268,12 +269,12 @@ class TimedCallTest {
         queue.run(() -> call.attempt(at()));
         Thread first = new Thread(() -> queue.run(() -> call.connectStart(at())));
         first.start();
-        inHook.await();
+        assertTrue(inHook.await(30, TimeUnit.SECONDS));
         queue.run(() -> call.connectEnd(at(), null));
         queue.run(() -> call.completed(at()));
         assertTrue(timings.isEmpty(), "the first thread takes the rest");
         go.countDown();
-        first.join();
+        first.join(30_000);
         assertEquals(
                 List.of("call_start", "attempt_start", "connect_start", "connect_end", "attempt_end", "call_end"),
                 heard);
@@ -295,7 +296,7 @@ class TimedCallTest {
             thread.start();
         }
         for (Thread each : threads) {
-            each.join();
+            each.join(30_000);
         }
         queue.run(() -> {});
         assertEquals(80_000, taken[0]);

@@ -5,6 +5,7 @@ import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,8 +83,12 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
     private static void onLoop(Channel channel, Runnable task) {
         if (channel.eventLoop().inEventLoop()) {
             task.run();
-        } else {
+            return;
+        }
+        try {
             channel.eventLoop().execute(task);
+        } catch (RejectedExecutionException e) {
+            // The client is being closed: its loop serves no call any more.
         }
     }
 }

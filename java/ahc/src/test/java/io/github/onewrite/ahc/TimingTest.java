@@ -2,6 +2,7 @@ package io.github.onewrite.ahc;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
@@ -12,6 +13,7 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
@@ -22,18 +24,27 @@ import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.Version;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.asynchttpclient.AsyncCompletionHandlerBase;
 import org.asynchttpclient.AsyncHandler;
 import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
@@ -42,6 +53,8 @@ import org.asynchttpclient.HttpResponseBodyPart;
 import org.asynchttpclient.HttpResponseStatus;
 import org.asynchttpclient.Response;
 import org.asynchttpclient.handler.TransferCompletionHandler;
+import org.asynchttpclient.netty.request.NettyRequest;
+import org.asynchttpclient.netty.request.body.NettyBody;
 import org.asynchttpclient.proxy.ProxyServer;
 import org.asynchttpclient.proxy.ProxyType;
 import org.junit.jupiter.api.Test;
@@ -103,6 +116,39 @@ class TimingTest implements AppliedTwice {
         return timing.attempts().get(0);
     }
 
+    /** A client is closed while a call fails: handler and hook are called, although the event loop is shut down. */
+    @Test
+    @SuppressWarnings("deprecation") // Netty 4.1 has no other
+    void failsWhenItsLoopIsGone() throws Exception {
+        EventLoopGroup loops = new NioEventLoopGroup(1);
+        NioSocketChannel channel = new NioSocketChannel();
+        loops.register(channel).get(30, TimeUnit.SECONDS);
+        OnewriteNetty onewrite = OnewriteNetty.create(customizer());
+        ChannelSetup setup = new ChannelSetup(onewrite, null);
+        setup.websocket(channel);
+        CompletableFuture<Throwable> failure = new CompletableFuture<>();
+        TimedHandler<Response> handler = new TimedHandler<>(
+                new AsyncCompletionHandlerBase() {
+                    @Override
+                    public void onThrowable(Throwable thrown) {
+                        failure.complete(thrown);
+                    }
+                },
+                onewrite.begin("GET", "http://127.0.0.1/"),
+                setup,
+                false);
+        handler.onTcpConnectSuccess(new InetSocketAddress("127.0.0.1", 1), channel);
+        assertTrue(loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS));
+        var request = NettyRequest.class.getDeclaredConstructor(HttpRequest.class, NettyBody.class);
+        request.setAccessible(true);
+        handler.onRequestSend(
+                request.newInstance(new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"), null));
+        Throwable late = new TimeoutException("late");
+        handler.onThrowable(late);
+        assertSame(late, failure.getNow(null));
+        assertEquals(ErrorKind.TIMEOUT, calls.next().errorKind().orElseThrow());
+    }
+
     @Test
     void aFreshAndAReusedConnection() throws Exception {
         try (TestServer server = TestServer.answering();
@@ -143,7 +189,7 @@ class TimingTest implements AppliedTwice {
         CountDownLatch go = new CountDownLatch(1);
         OnewriteAhc waiting = OnewriteAhc.create().onTiming(timing -> {
             running.countDown();
-            assertDoesNotThrow(() -> go.await());
+            assertDoesNotThrow(() -> go.await(30, TimeUnit.SECONDS));
         });
         try (TestServer server = TestServer.answering();
                 AsyncHttpClient client = client(waiting, Dsl.config())) {
@@ -317,7 +363,7 @@ class TimingTest implements AppliedTwice {
                         client(Dsl.config().setEventLoopGroup(loops).setRequestTimeout(Duration.ofSeconds(1)))) {
             var sent = client.preparePost(server.url()).setBody("hello").execute();
             Eventually.until(() -> server.requests().size() == 1);
-            loops.execute(() -> assertDoesNotThrow(() -> free.await()));
+            loops.execute(() -> assertDoesNotThrow(() -> free.await(30, TimeUnit.SECONDS)));
             assertThrows(ExecutionException.class, () -> sent.get(30, TimeUnit.SECONDS));
             Timing timing = calls.next();
             calls.assertFailed(timing);
@@ -326,7 +372,7 @@ class TimingTest implements AppliedTwice {
             assertTrue(only(timing).writes().isPresent());
         } finally {
             free.countDown();
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
         }
     }
 
@@ -503,7 +549,7 @@ class TimingTest implements AppliedTwice {
             }
             assertTrue(segments.contains(1L), segments::toString);
         } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
         }
     }
 

@@ -95,7 +95,7 @@ class WireTest {
             assertEquals(REQUESTS, server.segments().size());
             return server.mode();
         } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
         }
     }
 
@@ -174,7 +174,7 @@ class WireTest {
                 request.execute().get(60, TimeUnit.SECONDS);
             }
         } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
         }
         assertEquals(REQUESTS, first.size());
         assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
@@ -244,7 +244,7 @@ class WireTest {
                 assertTrue(java.util.Arrays.equals(large, received.body()));
             }
         } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await();
+            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
         }
     }
 

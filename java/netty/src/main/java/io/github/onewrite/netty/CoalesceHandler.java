@@ -14,7 +14,6 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.stream.ChunkedInput;
 import io.netty.util.concurrent.PromiseNotifier;
-import java.nio.channels.ClosedChannelException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -151,12 +150,17 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         ChannelPromise sent = ctx.newPromise();
         ctx.write(message, sent);
         boolean inMemory = !(message instanceof FileRegion) || start.takeFileIsRead();
-        if (alone || !inMemory || held > joinMax || !ctx.channel().isWritable()) {
+        if (sent.isDone()
+                || alone
+                || !inMemory
+                || held > joinMax
+                || !ctx.channel().isWritable()) {
             sent.addListener(new PromiseNotifier<Void, ChannelFuture>(false, promise));
             return;
         }
         sent.addListener(done -> {
-            if (!done.isSuccess() && !(done.cause() instanceof ClosedChannelException)) {
+            // Where the transport failed, the close follows, with the error that the client makes of it.
+            if (!done.isSuccess() && ctx.channel().isOpen()) {
                 ctx.fireExceptionCaught(done.cause());
             }
         });
@@ -233,6 +237,13 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
         flushOwed(ctx);
         ctx.close(promise);
+    }
+
+    /** Its tasks are those of the loop that it leaves. */
+    @Override
+    public void deregister(ChannelHandlerContext ctx, ChannelPromise promise) {
+        flushOwed(ctx);
+        ctx.deregister(promise);
     }
 
     @Override

@@ -360,8 +360,13 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
             }
             if (channel.eventLoop().inEventLoop()) {
                 serveBy(connection);
-            } else {
+                return this;
+            }
+            try {
                 channel.eventLoop().execute(() -> serveBy(connection));
+            } catch (RejectedExecutionException e) {
+                // The loop is shut down: the request is written in vain.
+                failed(e);
             }
             return this;
         }

@@ -221,12 +221,18 @@ class CoalesceHandlerTest {
         body.release();
     }
 
-    @Test
-    void whatAHandlerHoldsLeavesWithIt() {
+    /** The handler leaves its pipeline, or the channel its loop. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatAHandlerHoldsLeavesWithIt(boolean loop) {
         pipeline(false);
         channel.writeAndFlush(head("content-length", 200));
         assertEquals(0, flushed());
-        channel.pipeline().remove(CoalesceHandler.class);
+        if (loop) {
+            channel.deregister();
+        } else {
+            channel.pipeline().remove(CoalesceHandler.class);
+        }
         assertEquals(1, flushed());
     }
 

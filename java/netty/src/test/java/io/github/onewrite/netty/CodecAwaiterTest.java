@@ -179,7 +179,7 @@ class CodecAwaiterTest {
                 }
                 assertEquals(
                         ours ? 1 : 2, server.mode(), () -> server.segments().toString());
-                channel.close().sync();
+                channel.close().get(30, TimeUnit.SECONDS);
             }
         }
         assertEquals("on", coalesce());
@@ -227,7 +227,7 @@ class CodecAwaiterTest {
             assertTrue(second.url().startsWith("https://localhost/items"), second::url);
             assertTrue(second.reused().orElseThrow());
             assertEquals("on", coalesce());
-            channel.close().sync();
+            channel.close().get(30, TimeUnit.SECONDS);
         }
     }
 
@@ -296,7 +296,7 @@ class CodecAwaiterTest {
             Channel channel = connect(server.url(), true, initializer(http()), connected -> post(connected.channel()));
             assertAnswered();
             assertFalse(calls.next().reused().orElseThrow());
-            channel.close().sync();
+            channel.close().get(30, TimeUnit.SECONDS);
         }
     }
 

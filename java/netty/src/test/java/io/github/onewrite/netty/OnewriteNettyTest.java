@@ -302,11 +302,11 @@ class OnewriteNettyTest implements AppliedTwice {
             });
             OnewriteNetty.Call call = onewrite.begin("POST", server.url());
             Channel channel = onewrite.apply(bootstrap).connect().sync().channel();
-            tls.handshakeFuture().sync();
+            tls.handshakeFuture().get(30, TimeUnit.SECONDS);
             call.on(channel);
             assertEquals(200, postAtOnce(channel));
             calls.assertFreshOverTls(calls.next());
-            channel.close().sync();
+            channel.close().get(30, TimeUnit.SECONDS);
         }
     }
 

@@ -222,7 +222,7 @@ class JoiningTest {
                             throw new IllegalStateException("example");
                         }
                         try {
-                            seen.await();
+                            assertTrue(seen.await(30, TimeUnit.SECONDS));
                         } catch (InterruptedException e) {
                             throw new IllegalStateException(e);
                         }
@@ -282,7 +282,7 @@ class JoiningTest {
                         }
                     });
             assertEquals(7, received.get(20, TimeUnit.SECONDS));
-            thread.join();
+            thread.join(30_000);
             client.dispatcher().executorService().shutdown();
         }
     }

@@ -234,7 +234,7 @@ class OnewriteOkHttpTest implements AppliedTwice {
             go.countDown();
             assertTrue(calls.next().queueNanos().isEmpty(), "the control");
             assertTrue(calls.next().queueNanos().isPresent());
-            caller.join();
+            caller.join(30_000);
             List<String> names = new ArrayList<>(Calls.REUSED);
             names.addAll(2, List.of("queue_start", "queue_end"));
             assertEquals(names, calls.names());
@@ -414,7 +414,7 @@ class OnewriteOkHttpTest implements AppliedTwice {
                     throw new UncheckedIOException(e);
                 }
             });
-            blocked.await();
+            assertTrue(blocked.await(30, TimeUnit.SECONDS));
             assertEquals(200, send(client, "POST", server.url(), 200));
             assertFalse(slow.isDone());
             go.countDown();
@@ -425,7 +425,7 @@ class OnewriteOkHttpTest implements AppliedTwice {
 
     private static void await(CountDownLatch latch) {
         try {
-            latch.await();
+            assertTrue(latch.await(30, TimeUnit.SECONDS));
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

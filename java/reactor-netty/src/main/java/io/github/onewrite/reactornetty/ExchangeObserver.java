@@ -24,8 +24,17 @@ final class ExchangeObserver implements ConnectionObserver {
         Channel channel = connection.channel();
         NettyConnection wire = NettyConnection.of(channel);
         if (state == State.CONFIGURED) {
-            if (wire != null && wire.place(onewrite, true)) {
-                begin(connection, wire);
+            PendingCall call = pending(connection);
+            if (wire != null && wire.place(onewrite, true) && (call == null || call.isStarted())) {
+                serve(call, wire);
+            }
+        } else if (state == HttpClientState.REQUEST_PREPARED) {
+            PendingCall call = pending(connection);
+            if (call != null && !call.isStarted() && connection instanceof HttpClientInfos request) {
+                call.start(request.method(), request.resourceUrl());
+                if (wire != null && wire.place(onewrite, true)) {
+                    serve(call, wire);
+                }
             }
         } else if (state == HttpClientState.RESPONSE_COMPLETED) {
             complete(connection, wire);
@@ -35,8 +44,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
     }
 
-    private static void begin(Connection connection, NettyConnection wire) {
-        PendingCall call = pending(connection);
+    private static void serve(@Nullable PendingCall call, NettyConnection wire) {
         if (call == null) {
             wire.serve(null);
         } else {

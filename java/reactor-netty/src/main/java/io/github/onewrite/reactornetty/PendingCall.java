@@ -3,10 +3,10 @@ package io.github.onewrite.reactornetty;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http.HttpMethod;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
-import reactor.netty.http.client.HttpClientConfig;
 
 /**
  * A call in Reactor's context, which carries it to its connection. A retry may get its next connection before the previous
@@ -27,22 +27,15 @@ final class PendingCall {
         this.tag = tag;
     }
 
-    void start(HttpClientConfig config) {
-        if (call == null) {
-            call = onewrite.begin(config.method().name(), url(config), tag);
-        }
+    boolean isStarted() {
+        return call != null;
     }
 
-    private static String url(HttpClientConfig config) {
-        String uri = config.uri();
-        String base = config.baseUrl();
-        if (uri == null) {
-            return base == null ? "/" : base;
+    /** Ignored when the call has started. */
+    void start(HttpMethod method, @Nullable String url) {
+        if (call == null) {
+            call = onewrite.begin(method.name(), url == null ? "/" : url, tag);
         }
-        if (base == null || !uri.startsWith("/")) {
-            return uri;
-        }
-        return base.endsWith("/") ? base + uri.substring(1) : base + uri;
     }
 
     /** Its name is resolved. A resolver may report that late, when the connection serves the call. */

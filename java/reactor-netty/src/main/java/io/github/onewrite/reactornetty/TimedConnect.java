@@ -58,11 +58,24 @@ final class TimedConnect extends Mono<Connection> {
         }
     }
 
+    /** On another thread than the subscriber's, the call starts with its request: {@link ExchangeObserver}. */
     static void starting(HttpClientConfig config) {
         PendingCall call = SUBSCRIBING.get();
         if (call != null) {
-            call.start(config);
+            call.start(config.method(), url(config));
         }
+    }
+
+    private static @Nullable String url(HttpClientConfig config) {
+        String uri = config.uri();
+        String base = config.baseUrl();
+        if (uri == null) {
+            return base;
+        }
+        if (base == null || !uri.startsWith("/")) {
+            return uri;
+        }
+        return base.endsWith("/") ? base + uri.substring(1) : base + uri;
     }
 
     /** The call a context carries, or null. */

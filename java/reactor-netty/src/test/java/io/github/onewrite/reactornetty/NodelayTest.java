@@ -30,7 +30,7 @@ class NodelayTest {
                 .get()
                 .uri(url)
                 .response()
-                .block();
+                .block(Duration.ofSeconds(30));
         assertEquals(1, seen.size());
         return seen.get(0);
     }
@@ -116,12 +116,12 @@ class NodelayTest {
         try (TestServer server = TestServer.answering()) {
             OnewriteReactorNetty onewrite = OnewriteReactorNetty.create();
             HttpClient client = onewrite.apply(HttpClient.newConnection().runOn(loops, false));
-            client.get().uri(server.url()).response().block();
+            client.get().uri(server.url()).response().block(Duration.ofSeconds(30));
             assertEquals(
                     "on; connections without it so far: 1",
                     onewrite.status().patches().get("nodelay"));
         } finally {
-            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block(Duration.ofSeconds(30));
         }
     }
 }

@@ -52,6 +52,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Schedulers;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionPoolMetrics;
 import reactor.netty.resources.ConnectionProvider;
@@ -80,7 +81,7 @@ class TimingTest implements AppliedTwice {
 
     @AfterEach
     void close() {
-        connections.disposeLater().block();
+        connections.disposeLater().block(Duration.ofSeconds(30));
     }
 
     private HttpClient client() {
@@ -93,13 +94,26 @@ class TimingTest implements AppliedTwice {
                 .send(Flux.just("a", "b").map(text -> Unpooled.copiedBuffer(text, StandardCharsets.UTF_8)))
                 .responseSingle((response, content) ->
                         content.asByteArray().then(Mono.just(response.status().code())))
-                .block();
+                .block(Duration.ofSeconds(30));
         return status == null ? -1 : status;
     }
 
     private static Attempt only(Timing timing) {
         assertEquals(1, timing.attempts().size());
         return timing.attempts().get(0);
+    }
+
+    /** A client that subscribes elsewhere than its caller: the call starts with its request. */
+    @Test
+    void subscribedOnAnotherThread() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            HttpClient stock =
+                    HttpClient.create(connections).mapConnect(connect -> connect.subscribeOn(Schedulers.parallel()));
+            assertEquals(200, post(customizer().apply(stock), server.url()));
+            Timing timing = calls.next();
+            assertEquals("POST " + server.url(), timing.method() + " " + timing.url());
+            assertTrue(only(timing).waitNanos().isPresent());
+        }
     }
 
     /** The connection is back in its pool while the hook runs, however long that takes. */
@@ -115,7 +129,7 @@ class TimingTest implements AppliedTwice {
             HttpClient client = OnewriteReactorNetty.create()
                     .onTiming(timing -> {
                         running.countDown();
-                        assertDoesNotThrow(() -> go.await());
+                        assertDoesNotThrow(() -> go.await(30, TimeUnit.SECONDS));
                     })
                     .apply(HttpClient.create(one));
             assertEquals(200, post(client, server.url()));
@@ -124,7 +138,7 @@ class TimingTest implements AppliedTwice {
             Eventually.until(() -> metrics.idleSize() == 1);
         } finally {
             go.countDown();
-            one.disposeLater().block();
+            one.disposeLater().block(Duration.ofSeconds(30));
         }
     }
 
@@ -194,7 +208,7 @@ class TimingTest implements AppliedTwice {
     void aLookupReportedWhileTheServerThinks() throws Exception {
         DefaultEventExecutor reporting = new DefaultEventExecutor();
         CountDownLatch sent = new CountDownLatch(1);
-        reporting.execute(() -> assertDoesNotThrow(() -> sent.await()));
+        reporting.execute(() -> assertDoesNotThrow(() -> sent.await(30, TimeUnit.SECONDS)));
         AddressResolverGroup<InetSocketAddress> late = new AddressResolverGroup<>() {
             @Override
             protected AddressResolver<InetSocketAddress> newResolver(EventExecutor executor) {
@@ -220,7 +234,7 @@ class TimingTest implements AppliedTwice {
                 TestServer server = new TestServer(connection -> {
                     connection.read();
                     sent.countDown();
-                    reporting.submit(() -> {}).sync();
+                    reporting.submit(() -> {}).get(30, TimeUnit.SECONDS);
                     connection.send(TestServer.OK);
                 })) {
             HttpClient client =
@@ -244,7 +258,7 @@ class TimingTest implements AppliedTwice {
         CountDownLatch go = new CountDownLatch(1);
         try (TestServer server = new TestServer(connection -> {
             connection.read();
-            go.await();
+            go.await(30, TimeUnit.SECONDS);
             connection.send(TestServer.OK);
             connection.answerAll(TestServer.OK);
         })) {
@@ -274,7 +288,7 @@ class TimingTest implements AppliedTwice {
                     .uri("/path?q=1")
                     .response()
                     .contextWrite(context -> context.put(OnewriteReactorNetty.TAG, "order 7"))
-                    .block();
+                    .block(Duration.ofSeconds(30));
             Timing timing = calls.next();
             assertEquals("order 7", timing.tag().orElseThrow());
             assertEquals(server.url() + "path?q=1", timing.url());
@@ -291,7 +305,7 @@ class TimingTest implements AppliedTwice {
                     .uri(server.url() + "first")
                     .responseContent()
                     .then()
-                    .block();
+                    .block(Duration.ofSeconds(30));
             Timing timing = calls.next();
             assertEquals(2, timing.attempts().size());
             assertEquals(302, timing.attempts().get(0).status().orElseThrow());
@@ -397,7 +411,7 @@ class TimingTest implements AppliedTwice {
             first.dispose();
             assertEquals(Outcome.CANCELLED, calls.next().outcome());
         } finally {
-            narrow.disposeLater().block();
+            narrow.disposeLater().block(Duration.ofSeconds(30));
         }
     }
 
@@ -412,7 +426,7 @@ class TimingTest implements AppliedTwice {
                     .uri(server.url())
                     .send(source)
                     .response()
-                    .block());
+                    .block(Duration.ofSeconds(30)));
             assertEquals("out of paper", thrown.getMessage());
             assertEquals(Outcome.ERROR, calls.next().outcome());
             assertEquals(List.of(), server.requests());
@@ -580,8 +594,8 @@ class TimingTest implements AppliedTwice {
             assertTrue(segments.contains(1L), segments::toString);
         } finally {
             // Connections first, while their event loop still runs.
-            connections.disposeLater().block();
-            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+            connections.disposeLater().block(Duration.ofSeconds(30));
+            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block(Duration.ofSeconds(30));
         }
     }
 

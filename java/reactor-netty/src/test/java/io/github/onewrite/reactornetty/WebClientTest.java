@@ -62,7 +62,7 @@ class WebClientTest {
 
     @AfterEach
     void close() {
-        connections.disposeLater().block();
+        connections.disposeLater().block(Duration.ofSeconds(30));
     }
 
     private HttpClient client() {
@@ -118,7 +118,7 @@ class WebClientTest {
                         body.of(web.post().uri("/orders"))
                                 .retrieve()
                                 .bodyToMono(String.class)
-                                .block());
+                                .block(Duration.ofSeconds(30)));
             }
             assertEquals(REQUESTS, server.segments().size());
             return server.mode();
@@ -215,7 +215,7 @@ class WebClientTest {
                 .body(BodyInserters.fromMultipartData("file", file))
                 .retrieve()
                 .bodyToMono(String.class)
-                .block();
+                .block(Duration.ofSeconds(30));
     }
 
     private void manyAreOneSegment(Poster stock, Poster ours) throws Exception {
@@ -241,7 +241,7 @@ class WebClientTest {
                     .body(Flux.just(Map.of("a", 1), Map.of("b", 2)), Map.class)
                     .retrieve()
                     .toBodilessEntity()
-                    .block();
+                    .block(Duration.ofSeconds(30));
             TestServer.Received received = server.requests().get(0);
             assertEquals("[{\"a\":1},{\"b\":2}]", new String(received.body(), StandardCharsets.UTF_8));
             assertEquals("chunked", received.header("transfer-encoding"));
@@ -258,7 +258,7 @@ class WebClientTest {
                     .bodyValue("x")
                     .retrieve()
                     .toBodilessEntity()
-                    .block());
+                    .block(Duration.ofSeconds(30)));
             Timing timing = calls.next();
             assertEquals(Outcome.OK, timing.outcome());
             assertEquals(503, timing.status().orElseThrow());
@@ -272,7 +272,7 @@ class WebClientTest {
                     .bodyValue("x")
                     .retrieve()
                     .toBodilessEntity()
-                    .block());
+                    .block(Duration.ofSeconds(30)));
             return calls.next();
         }
     }
@@ -299,7 +299,7 @@ class WebClientTest {
                     .retrieve()
                     .toBodilessEntity()
                     .timeout(Duration.ofMillis(200))
-                    .block());
+                    .block(Duration.ofSeconds(30)));
             assertEquals(Outcome.CANCELLED, calls.next().outcome());
         }
     }
@@ -314,7 +314,7 @@ class WebClientTest {
                     .bodyValue("hello")
                     .retrieve()
                     .toBodilessEntity()
-                    .block();
+                    .block(Duration.ofSeconds(30));
             Timing timing = calls.next();
             assertEquals(
                     List.of(307, 200),

@@ -2,11 +2,14 @@ package io.github.onewrite.reactornetty;
 
 import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.netty.buffer.ByteBuf;
@@ -21,6 +24,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -33,6 +37,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.reactivestreams.Publisher;
+import reactor.core.Exceptions;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
@@ -99,7 +104,7 @@ class WireTest {
                 .send(body)
                 .responseSingle((response, content) ->
                         content.asByteArray().then(Mono.just(response.status().code())))
-                .block();
+                .block(Duration.ofSeconds(30));
         assertTrue(status != null);
         return status;
     }
@@ -107,12 +112,12 @@ class WireTest {
     /** A client with its own event loops and pool, both closed at the end. */
     private static void with(String transport, ClientTest test) throws Exception {
         LoopResources loops = LoopResources.create("test", 1, true);
-        ConnectionProvider connections = ConnectionProvider.create("test", 10);
+        ConnectionProvider connections = ConnectionProvider.create("test", 1);
         try {
             test.run(HttpClient.create(connections).runOn(loops, transport.equals("epoll")));
         } finally {
-            connections.disposeLater().block();
-            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block();
+            connections.disposeLater().block(Duration.ofSeconds(30));
+            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block(Duration.ofSeconds(30));
         }
     }
 
@@ -144,7 +149,7 @@ class WireTest {
                                     .file("leaf", "leaf.txt", new ByteArrayInputStream(new byte[200]), "text/plain"))
                             .responseSingle((response, content) -> content.asByteArray()
                                     .then(Mono.just(response.status().code())))
-                            .block();
+                            .block(Duration.ofSeconds(30));
                     assertEquals(200, status);
                     // The handlers are in order for a request of another kind, too.
                     assertEquals(200, post(client, server.url(), -1, flux("a", "b")));
@@ -176,7 +181,7 @@ class WireTest {
                             .send((request, outbound) -> outbound.sendFile(file))
                             .responseContent()
                             .then()
-                            .block();
+                            .block(Duration.ofSeconds(30));
                 }
                 assertTrue(server.requests().stream()
                         .allMatch(request -> Arrays.equals(request.body(), large.getBytes(StandardCharsets.US_ASCII))));
@@ -214,7 +219,7 @@ class WireTest {
                             .send((request, outbound) -> outbound.sendFile(file))
                             .responseContent()
                             .then()
-                            .block();
+                            .block(Duration.ofSeconds(30));
                 }
                 assertEquals(1, server.mode());
             }
@@ -245,8 +250,9 @@ class WireTest {
             source.tryEmitNext(buffer("two")).orThrow();
             source.tryEmitComplete().orThrow();
             assertEquals(200, status.get(30, TimeUnit.SECONDS));
-            caller.join();
-            assertTrue(rest.get().matches("(?s).*one.*two.*"), rest.get());
+            caller.join(30_000);
+            String received = Eventually.of(rest);
+            assertTrue(received.matches("(?s).*one.*two.*"), received);
         }
     }
 
@@ -279,7 +285,7 @@ class WireTest {
         AtomicInteger published = new AtomicInteger();
         CompletableFuture<Void> mayRead = new CompletableFuture<>();
         try (TestServer server = new TestServer(connection -> {
-            mayRead.get();
+            Eventually.of(mayRead);
             connection.drain();
         })) {
             HttpClient client = OnewriteReactorNetty.create().apply(HttpClient.newConnection());
@@ -308,5 +314,61 @@ class WireTest {
                     .headers(headers -> headers.set("expect", "100-continue"));
             assertTrue(segments(client, -1, flux(SMALL)) > 1);
         });
+    }
+
+    /** A write that fails is answered as such: the server gets no end of the request that the caller did not send. */
+    @Test
+    void aChunkThatCannotBeEncoded() throws Exception {
+        List<String> ends = new ArrayList<>();
+        for (boolean onewrite : new boolean[] {false, true}) {
+            CompletableFuture<String> received = new CompletableFuture<>();
+            try (TestServer server = new TestServer(connection -> {
+                connection.readHead();
+                received.complete(new String(connection.in().readAllBytes(), StandardCharsets.US_ASCII));
+            })) {
+                HttpClient stock = HttpClient.newConnection();
+                HttpClient client = onewrite ? OnewriteReactorNetty.create().apply(stock) : stock;
+                ByteBuf released = buffer("x");
+                released.release();
+                Throwable thrown = assertThrows(
+                        Exception.class,
+                        () -> post(client, server.url(), -1, Flux.just(buffer("one"), released, buffer("two"))));
+                ends.add(thrown.getClass().getName() + Eventually.of(received).endsWith("0\r\n\r\n"));
+            }
+        }
+        assertEquals(ends.get(0), ends.get(1));
+    }
+
+    /** A pooled connection that the server resets: the exception is that of Reactor Netty, not of the socket. */
+    @Test
+    void aResetConnection() throws Exception {
+        List<Class<?>> thrown = new ArrayList<>();
+        for (boolean onewrite : new boolean[] {false, true}) {
+            CountDownLatch writes = new CountDownLatch(1);
+            CountDownLatch reset = new CountDownLatch(1);
+            try (TestServer server = new TestServer(connection -> {
+                connection.readHead();
+                connection.send(TestServer.OK);
+                assertTrue(writes.await(30, TimeUnit.SECONDS));
+                connection.reset();
+                reset.countDown();
+            })) {
+                with("nio", stock -> {
+                    // On the event loop: it does not read the reset before it writes.
+                    HttpClient pooled = stock.disableRetry(true).doOnRequest((request, connection) -> {
+                        if (request.method().name().equals("POST")) {
+                            writes.countDown();
+                            assertDoesNotThrow(() -> assertTrue(reset.await(30, TimeUnit.SECONDS)));
+                        }
+                    });
+                    HttpClient client = onewrite ? OnewriteReactorNetty.create().apply(pooled) : pooled;
+                    client.get().uri(server.url()).responseContent().then().block(Duration.ofSeconds(30));
+                    Exception e =
+                            assertThrows(Exception.class, () -> post(client, server.url(), -1, flux("a", SMALL, "b")));
+                    thrown.add(Exceptions.unwrap(e).getClass());
+                });
+            }
+        }
+        assertEquals(thrown.get(0), thrown.get(1));
     }
 }
