@@ -594,3 +594,17 @@ def test_http2_is_left_alone(runtime: str, way: str, authority: typing.Any) -> N
 
 def test_whole_exchanges_at_random() -> None:
     httpx_exchanges.run(20, seed=1)
+
+
+def test_a_hook_that_ends_the_program_costs_no_place_of_the_pool(tap: typing.Any) -> None:
+    class Ending(onewrite.TimingListener):
+        def on_headers_end(self, event: onewrite.Event) -> None:
+            if event.timing.url.endswith("/end"):
+                raise KeyboardInterrupt
+
+    server = tap()
+    transport = onewrite.httpx.Transport(listener=Ending(), limits=httpx.Limits(max_connections=1))
+    with httpx.Client(transport=transport, timeout=httpx.Timeout(20, pool=1)) as http:
+        with pytest.raises(KeyboardInterrupt):
+            http.get(server.url("/end"))
+        assert http.get(server.url()).status_code == 200

@@ -55,7 +55,11 @@ class _Pool(Front):
         finally:
             request.extensions = extensions
             current.set(outer)  # no reset(token): a coroutine may be closed in another context
-        exchange.answered(response, body)
+        try:
+            exchange.answered(response, body)
+        except BaseException:  # a hook's KeyboardInterrupt: nobody gets the response
+            yield response.aclose() if body is AsyncBody else response.close()
+            raise
         return response
 
 
