@@ -10,7 +10,7 @@ LANGUAGES ?= python,ruby,node,java
 # Steps at a time: more than cores, for most of them wait most of their time.
 JOBS ?= 3
 # The longest first.
-TESTED := java python docs bench spec ruby cli node
+TESTED := python java ruby cli docs spec bench node
 # Alone, for they compare times.
 ALONE := test-judge test-timed-bench test-timed-cli test-gate
 STEPS = $(MAKE) --no-print-directory -s -k --output-sync=target
@@ -75,8 +75,8 @@ $(ADAPTERS:%=check-%): check-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* quick
 
 nightly: setup ## make test in full, then what takes longer: other versions, suites of others, fuzz, the site
-	@export WHOLE=1; status=0; $(MAKE) --no-print-directory test || status=1; \
-	  export LIMIT_S=14400; $(STEPS) -j1 $(PARTS:%=nightly-%) || status=1; exit $$status
+	@export WHOLE=1 STEP_LIMIT_S=14400; status=0; $(MAKE) --no-print-directory test || status=1; \
+	  $(STEPS) -j1 $(PARTS:%=nightly-%) || status=1; exit $$status
 
 $(PARTS:%=nightly-%): nightly-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* nightly
