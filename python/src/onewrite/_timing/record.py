@@ -417,10 +417,8 @@ class Call(Timing):
         if self.listener is not None:
             self.tell("response_start", t_ns)
 
-    def headers_read(self, status: int, began_ns: int = 0) -> None:
-        """The head of the final response is complete; its first byte was read at *began_ns*, if not noted before."""
-        if began_ns:
-            self.response_began(began_ns)
+    def headers_read(self, status: int) -> None:
+        """The head of the final response is complete."""
         self.status = status
         self.error = None  # a write that broke because the server answered early did no harm
         self.failed_ns = 0

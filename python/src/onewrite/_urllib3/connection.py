@@ -182,9 +182,9 @@ class OneWrite(_Behind):
             call.broke(error)
             raise
         call.response = http_response = getattr(response, "_original_response", response)
-        if not call.headers_end:  # made by a class of the user
+        if not call.response_start:  # made by a class of the user
             call.response_began(now())
-            call.headers_read(response.status)
+        call.headers_read(response.status)
         if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
             call.body_read(now(), None if http_response is response else response.tell())
         return response

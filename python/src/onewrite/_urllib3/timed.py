@@ -32,13 +32,36 @@ class TimedClass:
 
 
 def _timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
-    """Make http.client's response; its method begin() takes times, once.
+    """Make http.client's response, and take the time of its first byte.
 
     A subclass would show in the caller's hands, and an object whose class has changed is slow in CPython.
     """
     response: typing.Any = HTTPResponse(*args, **kwargs)
-    response.begin = functools.partial(_begin, call, response)
+    try:
+        # This waits for the first byte, in the same read of the socket that begin() would make.
+        first = response.fp.peek(1) if hasattr(response.fp, "peek") else b""
+    except BaseException as error:  # http.client handles what begin() raises
+        response.begin = functools.partial(_fail, response, error)
+    else:
+        if _FINAL(first):
+            call.response_began(now())
+        else:
+            response.begin = functools.partial(_begin, call, response)
     return response  # type: ignore[no-any-return]
+
+
+def _fail(response: typing.Any, error: BaseException, *args: typing.Any, **kwargs: typing.Any) -> None:
+    del response.begin
+    raise error
+
+
+def _begin(call: Call, response: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
+    del response.begin  # it refers to the response
+    response._read_status = functools.partial(_read_status, call, response)
+    try:
+        response.begin(*args, **kwargs)
+    finally:
+        del response._read_status
 
 
 def _read_status(call: Call, response: typing.Any, *args: typing.Any) -> tuple[str, int, str]:
@@ -49,25 +72,6 @@ def _read_status(call: Call, response: typing.Any, *args: typing.Any) -> tuple[s
     else:
         call.response_began(t_ns or now())
     return found
-
-
-def _begin(call: Call, response: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-    del response.begin  # it refers to the response
-    # peek() waits for the first byte, in the same read of the socket that readline() would make.
-    t_ns = now() if hasattr(response.fp, "peek") and _FINAL(response.fp.peek(1)) else 0
-    if t_ns:
-        try:
-            response.begin(*args, **kwargs)
-        except BaseException:
-            call.response_began(t_ns)
-            raise
-    else:
-        response._read_status = functools.partial(_read_status, call, response)
-        try:
-            response.begin(*args, **kwargs)
-        finally:
-            del response._read_status
-    call.headers_read(response.status, t_ns)
 
 
 class TimedOptions(list[typing.Any]):
