@@ -248,19 +248,20 @@ def test_a_signal_costs_no_record_and_no_more_places_than_in_stock(
     url = tap(answer).url()
     begun: list[object] = []
     timings: list[onewrite.Timing] = []
-    start = _record.Call.start
+    make = _record.Call.__init__
 
-    def noted(call: _record.Call) -> None:
+    def noted(call: _record.Call, *arguments: typing.Any) -> None:
+        make(call, *arguments)
         begun.append(None)
-        start(call)
 
-    monkeypatch.setattr(_record.Call, "start", noted)
+    monkeypatch.setattr(_record.Call, "__init__", noted)
     hooks = {"on_timing": timings.append} if library is onewrite else {}
     if not hooks:
         onewrite.install(on_timing=timings.append)
     ours = lost(
         OURS, lambda: library.PoolManager(retries=False, block=True, **hooks), url, warm, begun, timings, always=True
     )
+    assert begun, "it is measured"
     onewrite.uninstall()
     stock = lost(STOCK, lambda: urllib3.PoolManager(retries=False, block=True), url, warm, begun, timings, always=False)
     gc.collect()
