@@ -33,6 +33,7 @@ public final class Attempt extends Phases {
     long bytesSent = -1;
     int writes = -1;
     long bytesReceived = -1;
+    boolean released;
 
     @Nullable
     Kernel kernel;

@@ -69,9 +69,6 @@ public final class ErrorKinds {
     }
 
     private static @Nullable ErrorKind kindOf(Throwable error) {
-        if (error instanceof OnewriteException ours) {
-            return ours.kind();
-        }
         if (error instanceof CancellationException) {
             return ErrorKind.CANCELLED;
         }

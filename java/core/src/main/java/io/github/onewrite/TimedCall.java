@@ -325,10 +325,11 @@ public final class TimedCall extends Timing {
         }
     }
 
-    /** The attempt gave its connection back. */
+    /** The attempt gave its connection back. The first report counts. */
     public void connectionReleased(long at, boolean reusable) {
         Attempt attempt = current;
-        if (attempt != null && attempt.connId >= 0 && listens()) {
+        if (attempt != null && attempt.connId >= 0 && !attempt.released && listens()) {
+            attempt.released = true;
             emit(new TimingEvent.ConnectionReleased(noEarlier(at), attempt.index, reusable));
         }
     }
@@ -376,7 +377,7 @@ public final class TimedCall extends Timing {
 
     /** The call is answered. */
     public void completed(long at) {
-        end(at, Outcome.OK, null, null, null);
+        end(at, Outcome.OK, null, null);
     }
 
     /** The call failed. */
@@ -384,23 +385,21 @@ public final class TimedCall extends Timing {
         if (kind == ErrorKind.POOL) {
             queueSinceStart();
         }
-        Phase known = error instanceof OnewriteException own ? own.phase().orElse(null) : null;
-        end(at, kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, kind, known, error);
+        end(at, kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, kind, error);
     }
 
     /** The caller gave up. */
     public void cancelled(long at) {
-        end(at, Outcome.CANCELLED, ErrorKind.CANCELLED, null, null);
+        end(at, Outcome.CANCELLED, ErrorKind.CANCELLED, null);
     }
 
-    private void end(
-            long at, Outcome how, @Nullable ErrorKind kind, @Nullable Phase failedIn, @Nullable Throwable error) {
+    private void end(long at, Outcome how, @Nullable ErrorKind kind, @Nullable Throwable error) {
         if (ended) {
             return;
         }
         attemptEnd(at, how, error);
         ended = true;
-        Phase in = how == Outcome.OK ? null : failedIn != null ? failedIn : lostIn;
+        Phase in = how == Outcome.OK ? null : lostIn;
         seal(noEarlier(at), how, kind, in);
         if (listens()) {
             emit(new TimingEvent.CallEnd(lastNanos, attempts().size() - 1, how, kind, in));

@@ -1,7 +1,6 @@
 /**
  * What all onewrite adapters share: the {@link io.github.onewrite.Timing} record, the
- * {@link io.github.onewrite.TimingListener}, the {@link io.github.onewrite.OnewriteConfig switches} and the
- * {@link io.github.onewrite.OnewriteException error}.
+ * {@link io.github.onewrite.TimingListener} and the {@link io.github.onewrite.OnewriteConfig switches}.
  */
 @NullMarked
 package io.github.onewrite;

@@ -30,7 +30,6 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private volatile @Nullable Channel channel;
 
     private volatile boolean sent;
-    private volatile boolean released;
 
     TimedHandler(AsyncHandler<T> next, OnewriteNetty.Call call, ChannelSetup channels, boolean joins) {
         this.joins = joins;
@@ -50,10 +49,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
 
     private void leave(boolean reusable) {
         sent = false;
-        if (!released) {
-            released = true;
-            call.released(reusable);
-        }
+        call.released(reusable);
     }
 
     @Override
@@ -136,7 +132,6 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
             } else {
                 call.connectEnd();
                 sent = true;
-                released = false;
                 channels.serve(on, call, joins);
             }
         }
@@ -153,9 +148,6 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onConnectionOffer(Channel connection) {
         // After a redirect to another host the previous attempt's connection is offered while the next attempt runs.
-        if (connection == channel) {
-            released = true;
-        }
         channels.release(connection, true);
         next.onConnectionOffer(connection);
     }
@@ -192,7 +184,8 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
         finish();
         // The client wraps all errors before the request in a ConnectException.
         Throwable cause = thrown.getCause();
-        call.failed(thrown instanceof ConnectException && cause != null ? cause : thrown, AhcErrors::kindOf);
+        Throwable why = thrown instanceof ConnectException && cause != null ? cause : thrown;
+        call.failed(channels.typed(channel, why), AhcErrors::kindOf);
         next.onThrowable(thrown);
     }
 

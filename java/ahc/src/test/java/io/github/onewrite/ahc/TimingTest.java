@@ -341,6 +341,14 @@ class TimingTest implements AppliedTwice {
         }
     }
 
+    @Test
+    void anAnswerThatIsNotHttp() throws Exception {
+        try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.2\r\n");
+                AsyncHttpClient client = client(Dsl.config().setMaxRequestRetry(0))) {
+            failed(client, server.url(), ErrorKind.PROTOCOL, Phase.WAIT);
+        }
+    }
+
     /** AsyncHttpClient closes the connection before it reports the timeout; the call is not recorded as cancelled. */
     @Test
     void noAnswerInTime() throws Exception {

@@ -270,6 +270,12 @@ public final class NettyConnection {
         }
     }
 
+    /** The error with a type that names its kind, where a client passes on what the decoder threw. */
+    public Throwable typed(Throwable thrown) {
+        Throwable known = error;
+        return known != null && known.getCause() == thrown ? known : thrown;
+    }
+
     /** The bytes that were read are not an HTTP response. */
     void malformed(Throwable cause) {
         // Its type says that the peer is at fault: the decoder has only an IllegalArgumentException.

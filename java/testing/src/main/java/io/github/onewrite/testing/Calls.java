@@ -146,6 +146,8 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         List<String> names = names();
         assertEquals(1, names.stream().filter("call_end"::equals).count());
         assertEquals("call_end", names.get(names.size() - 1));
+        long released = names.stream().filter("connection_released"::equals).count();
+        assertTrue(released <= timing.attempts().size(), names::toString);
     }
 
     /** Asserts that the TLS handshake of the last call came right after its connect, and its request in one write. */

@@ -1,11 +1,8 @@
 package io.github.onewrite.testing;
 
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.OnewriteException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
@@ -25,12 +22,5 @@ public final class Eventually {
 
     public static <T> T of(CompletableFuture<T> future) throws Exception {
         return future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-    }
-
-    /** Waits for a call to fail, and returns its error. */
-    public static OnewriteException failure(CompletableFuture<?> future) {
-        ExecutionException thrown =
-                assertThrows(ExecutionException.class, () -> future.get(PATIENCE_SECONDS, TimeUnit.SECONDS));
-        return (OnewriteException) thrown.getCause();
     }
 }
