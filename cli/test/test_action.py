@@ -21,6 +21,7 @@ def action() -> dict[str, Any]:
     return loaded
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("faults", "inputs", "status", "job_fails"),
     [

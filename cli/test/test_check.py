@@ -178,6 +178,7 @@ def test_an_interrupt_while_the_command_is_started_ends_it(monkeypatch: pytest.M
     assert children[0].returncode == -signal.SIGTERM
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_ends_the_command(number: signal.Signals, background: bool, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def examine(case: Case, samples: str = SAMPLES) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.drawn
 @pytest.mark.timed
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_verdict(case: Case) -> None:
@@ -156,6 +157,7 @@ def test_a_server_that_closes_each_connection() -> None:
     assert any("closes every connection" in note for note in data["notes"])
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     "status",
     ["401 Unauthorized", "403 Forbidden", "404 Not Found", "405 Method Not Allowed", "429 Too Many Requests",

@@ -12,6 +12,7 @@ from onewrite_cli.common.rules import RULES
 from onewrite_cli.explain import explain
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("form", ["text", "json", "junit", "github"])
 def test_the_exit_status_does_not_depend_on_the_format(form: str) -> None:
     assert onewrite("check", "-f", form, "--requests", "3", "--rule", "stall=off", "--", *CLIENT, "fail", "{url}").status == 2

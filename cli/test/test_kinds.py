@@ -93,6 +93,7 @@ def test_what_takes_neither_is_told_in_both_ways() -> None:
     assert "--stream" not in done.err
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("line", ["check --requests 3 -- CLIENT split {url}", "check --requests 3 -f json -- CLIENT none {url}"])
 @pytest.mark.parametrize("reader", ["head -1", "true"])
 def test_a_reader_that_goes_changes_no_status(line: str, reader: str) -> None:
@@ -102,6 +103,7 @@ def test_a_reader_that_goes_changes_no_status(line: str, reader: str) -> None:
     assert (done.returncode, done.stderr) == (int("split" in line), "")
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("line", ["explain", "--help", "demo --requests 5", "doctor --help"])
 def test_nobody_reads_at_all(line: str) -> None:
     command = f"set -o pipefail; {sys.executable} -m onewrite_cli {line} 2>&1 | true"
@@ -232,6 +234,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("arguments", [("check", "--tls"), ("serve",), ("watch",)])
 def test_nothing_is_left_after_a_kill(arguments: tuple[str, ...], tmp_path: Path) -> None:
     pids, folder = tmp_path / "pids", tmp_path / "tmp"

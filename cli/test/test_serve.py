@@ -22,6 +22,7 @@ def serve(faults: str, *options: str) -> Done:
     return done
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("faults", "found"),
     [

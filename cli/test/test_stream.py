@@ -60,6 +60,7 @@ def examine(kind: str, events: int, every_s: float) -> Done:
     return done
 
 
+@pytest.mark.drawn
 @pytest.mark.timed
 @pytest.mark.parametrize(
     ("kind", "events", "every_s", "cure"),

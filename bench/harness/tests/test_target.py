@@ -79,6 +79,7 @@ def test_a_slow_service_is_judged_by_the_time_above_its_own(children: Children, 
     assert "python: clean: " in done.stdout or "inconclusive" in done.stdout
 
 
+@pytest.mark.drawn
 @pytest.mark.timed
 @pytest.mark.parametrize("language", ["python", "ruby", "node", "java"])
 def test_an_authority_that_is_named_reaches_every_driver(language: str, children: Children, tmp_path: Path) -> None:
@@ -96,6 +97,7 @@ def test_an_authority_that_is_named_reaches_every_driver(language: str, children
     assert [cell["errors"] for cell in cells] == [0] * len(cells), done.stdout
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("language", ["raw", "python", "ruby", "node", "java"])
 def test_every_driver_counts_a_wrong_status_as_a_failure(language: str, children: Children, tmp_path: Path) -> None:
     command = drivers.command(language)

@@ -149,6 +149,7 @@ def test_an_adapter_without_nodelay_is_seen(name: str) -> None:
     assert "nodelay off" in said[target].faults, said
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("language", ["python", "ruby", "node", "java"])
 def test_an_adapter_that_keeps_no_connection_is_inconclusive(language: str) -> None:
     """The kernel then counts nothing on a connection that stays: no segment is not one segment."""
