@@ -10,6 +10,7 @@ import io.netty.handler.codec.http.DefaultHttpObject;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpResponse;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
@@ -19,6 +20,7 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.codec.http.multipart.HttpPostRequestEncoder;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
@@ -52,7 +54,7 @@ final class TimingHandler extends ChannelDuplexHandler {
             sending = tunnel ? null : connection.write(request);
         }
         Exchange exchange = sending;
-        if (exchange != null && (message instanceof DefaultFullHttpRequest || message instanceof LastHttpContent)) {
+        if (exchange != null && isEnd(message)) {
             sending = null;
             if (exchange.isTimed()) {
                 ctx.write(message, exchange.last(promise.unvoid()));
@@ -60,6 +62,14 @@ final class TimingHandler extends ChannelDuplexHandler {
             }
         }
         ctx.write(message, promise);
+    }
+
+    /** A chunked input of HTTP contents brings its own last content. */
+    private static boolean isEnd(Object message) {
+        return message instanceof DefaultFullHttpRequest
+                || message instanceof LastHttpContent
+                || message instanceof HttpChunkedInput
+                || message instanceof HttpPostRequestEncoder;
     }
 
     /**

@@ -20,6 +20,7 @@ final class PendingCall {
     private final @Nullable Object tag;
     private volatile OnewriteNetty.@Nullable Call call;
     private volatile boolean connected;
+    private volatile @Nullable NettyConnection wire;
     private final AtomicBoolean served = new AtomicBoolean();
 
     PendingCall(OnewriteNetty onewrite, @Nullable Object tag) {
@@ -56,8 +57,9 @@ final class PendingCall {
     }
 
     /** The connection serves the call from now on. */
-    void serveBy(NettyConnection wire) {
-        wire.serve(connecting());
+    void serveBy(NettyConnection connection) {
+        wire = connection;
+        connection.serve(connecting());
         served.set(true);
     }
 
@@ -86,8 +88,9 @@ final class PendingCall {
 
     void failed(Throwable error) {
         OnewriteNetty.Call current = call;
+        NettyConnection connection = wire;
         if (current != null) {
-            current.failed(error, ReactorErrors::kindOf);
+            current.failed(connection == null ? error : connection.typed(error), ReactorErrors::kindOf);
         }
     }
 

@@ -32,6 +32,7 @@ import io.netty.resolver.DefaultAddressResolverGroup;
 import io.netty.util.concurrent.DefaultEventExecutor;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Promise;
+import java.io.ByteArrayInputStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -341,6 +342,32 @@ class TimingTest implements AppliedTwice {
         Timing timing = failed(client(), "http://127.0.0.1:" + TestServer.unusedPort() + "/");
         assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
         assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
+    }
+
+    @Test
+    void anAnswerThatIsNotHttp() throws Exception {
+        try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.2\r\n")) {
+            Timing timing = failed(client(), server.url());
+            assertEquals(ErrorKind.PROTOCOL, timing.errorKind().orElseThrow());
+        }
+    }
+
+    /** Its last content comes from an encoder that is one message above the handlers. */
+    @Test
+    void aMultipartForm() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            client().post()
+                    .uri(server.url())
+                    .sendForm((request, form) ->
+                            form.multipart(true).attr("a", "b").file("f", new ByteArrayInputStream(new byte[20_000])))
+                    .responseContent()
+                    .then()
+                    .block(Duration.ofSeconds(30));
+            Attempt attempt = only(calls.next());
+            assertTrue(attempt.nanos(Phase.SEND).isPresent()
+                    && attempt.nanos(Phase.WAIT).isPresent());
+            assertTrue(attempt.bytesSent().orElseThrow() > 20_000);
+        }
     }
 
     @Test
