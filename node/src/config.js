@@ -105,19 +105,19 @@ export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) 
 }
 
 /**
- * The base library's options: the user's without ours, with others in the place of some. The user's object is read only
- * when the base library reads it, because it may be an instance of a class with getters.
- * @param {Record<PropertyKey, unknown>} [others]
+ * Options with others in the place of some. An instance of a class is read only when the base library reads it, because
+ * it may have getters and inherited values.
+ * @param {Record<PropertyKey, unknown>} others
+ * @param {(key: PropertyKey) => boolean} [isHidden]
  * @returns {any}
  */
-export function withoutOurs (options, others = {}) {
-  if (options === null || typeof options !== 'object') return options
-  const isOurs = (/** @type {PropertyKey} */ key) => typeof key === 'string' && OPTIONS.has(key)
+export function withOthers (options, others, isHidden = () => false) {
   /** @type {ProxyHandler<any>} */
   const handler = {
-    get: (_, key) => key in others ? others[key] : isOurs(key) ? undefined : options[key],
-    has: (_, key) => key in others || (!isOurs(key) && key in options),
-    ownKeys: () => [...new Set([options, others].flatMap(Reflect.ownKeys))].filter((key) => !isOurs(key)),
+    get: (_, key) => key in others ? others[key] : isHidden(key) ? undefined : options[key],
+    getPrototypeOf: () => Object.getPrototypeOf(options),
+    has: (_, key) => key in others || (!isHidden(key) && key in options),
+    ownKeys: () => [...new Set([options, others].flatMap(Reflect.ownKeys))].filter((key) => !isHidden(key)),
     getOwnPropertyDescriptor (_, key) {
       const from = key in others ? others : options
       const enumerable = Object.getOwnPropertyDescriptor(from, key)?.enumerable === true
@@ -125,4 +125,21 @@ export function withoutOurs (options, others = {}) {
     }
   }
   return new Proxy({}, handler)
+}
+
+/** @param {any} opts of a dispatch @param {Record<PropertyKey, unknown>} others @returns {any} opts with them */
+export function withKeys (opts, others) {
+  if (opts === null || typeof opts !== 'object') return opts
+  const prototype = Object.getPrototypeOf(opts)
+  return prototype === Object.prototype || prototype === null ? { ...opts, ...others } : withOthers(opts, others)
+}
+
+/**
+ * The base library's options: the user's without ours, with others in the place of some.
+ * @param {Record<PropertyKey, unknown>} [others]
+ * @returns {any}
+ */
+export function withoutOurs (options, others = {}) {
+  if (options === null || typeof options !== 'object') return options
+  return withOthers(options, others, (key) => typeof key === 'string' && OPTIONS.has(key))
 }

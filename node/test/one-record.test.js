@@ -59,6 +59,10 @@ describe('an interceptor that', () => {
         }
         await new Promise((resolve) => setTimeout(resolve, 5))
         assert.deepEqual(seen.timings.map(({ attempts, outcome }) => [outcome, attempts.map(({ index, status }) => [index, status])]), [['ok', [[0, 200]]], ['ok', [[0, 200]]]], `${name}, ${way}`)
+        // A listener gets the events of one call, too.
+        const calls = seen.events.filter(({ name }) => name.startsWith('call') || name.startsWith('attempt'))
+        assert.deepEqual(calls.map(({ name, attempt, timing }) => [name, attempt, seen.timings.indexOf(timing)]), [0, 1].flatMap((call) =>
+          [['callStart', undefined, call], ['attemptStart', 0, call], ['attemptEnd', 0, call], ['callEnd', 0, call]]), `${name}, ${way}`)
         await agent.destroy()
       }
       await server.close()
@@ -103,6 +107,8 @@ test('a retry below an interceptor that makes its own options is an attempt of t
     assert.equal(await (await undici.request(server.origin, { dispatcher })).body.text(), 'ok')
     await until(() => seen.timings.length === 1)
     assert.deepEqual(seen.timings.map(({ attempts }) => attempts.map(({ status }) => status)), [[503, 200]], name)
+    assert.deepEqual(seen.events.filter(({ name }) => /^(call|attempt|queue)/.test(name)).map(({ name, attempt }) => name + (attempt ?? '')),
+      ['callStart', ...[0, 1].flatMap((at) => ['attemptStart', 'queueStart', 'queueEnd', 'attemptEnd'].map((each) => each + at)), 'callEnd1'], name)
     await agent.destroy()
   }
   await server.close()
@@ -183,4 +189,27 @@ describe('HTTP/2', () => {
     await until(() => seen.timings.length === 1)
     assert.deepEqual([seen.timings[0].sendNs, seen.timings[0].waitNs], [undefined, undefined])
   }))
+})
+
+test('options of a request that a class gives by getters reach undici', async () => {
+  const server = await startServer(answerOk)
+  class Options {
+    #path = '/x'
+    get path () { return this.#path }
+    get method () { return 'POST' }
+    get origin () { return server.origin }
+  }
+  const agent = new Agent(recorder().hooks)
+  const through = (dispatch) => (opts, handler) => dispatch(opts, handler)
+  for (const dispatcher of [agent, agent.compose(through), new RetryAgent(agent)]) {
+    assert.equal(await new Promise((resolve, reject) => dispatcher.dispatch(new Options(), {
+      onRequestStart () {},
+      onResponseStart (_, status) { resolve(status) },
+      onResponseData () {},
+      onResponseEnd () {},
+      onResponseError: (_, error) => reject(error)
+    })), 200)
+  }
+  await agent.destroy()
+  await server.close()
 })

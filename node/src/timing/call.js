@@ -24,6 +24,8 @@ import { Timing } from './record.js'
 
 /** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
+/** How many composed calls run. */
+let composedCalls = 0
 
 /** @internal The record of a call, with what fills it. */
 export class Call extends Timing {
@@ -60,8 +62,13 @@ export class Call extends Timing {
    * @type {{outcome: 'error' | 'cancelled', now: number, kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
    */
   #failure = null
-  /** Its record is part of another call's. */
-  #absorbed = false
+  /** The composed call of which this is an attempt. @type {Call | null} */
+  #whole = null
+  /**
+   * Events that wait until it is clear whether this is an attempt of a composed call; null: it is clear.
+   * @type {{receivers: any, news: TimingEvent}[] | null}
+   */
+  #held = null
 
   /** @param {Owner} owner @param {import('node:async_hooks').AsyncResource} context of the caller */
   constructor (owner, context, method, origin, path = '', composed = false) {
@@ -73,6 +80,8 @@ export class Call extends Timing {
     this.#context = context
     this.#makers = runningHooks(context)
     this.#composed = composed
+    if (composedCalls > 0) this.#held = []
+    if (composed) composedCalls++
     this.#attempt = attempt
     this.#sources = [owner.source]
     if (this.#hooks.observers.length > 0) this.#observed = this.#hooks.begin()
@@ -87,15 +96,15 @@ export class Call extends Timing {
       event.method = this.method
       event.url = this.url
       event.startedAtUnixNs = this.startedAtUnixNs
-      deliver(callStart, event, this.#makers, false)
+      this.#emitAtStart(callStart, event)
     }
     if (attempted) this.#startAttempt(attemptStart, queueStart)
   }
 
   #startAttempt (attemptStart, queueStart) {
     const { startedAtMonoNs } = this.#attempt
-    if (attemptStart !== null) deliver(attemptStart, this.#event('attemptStart', startedAtMonoNs), this.#makers, false)
-    if (queueStart !== null) deliver(queueStart, this.#event('queueStart', startedAtMonoNs), this.#makers, false)
+    if (attemptStart !== null) this.#emitAtStart(attemptStart, this.#event('attemptStart', startedAtMonoNs))
+    if (queueStart !== null) this.#emitAtStart(queueStart, this.#event('queueStart', startedAtMonoNs))
   }
 
   /** A dispatcher below has hooks too: all are called. @param {Owner} owner */
@@ -375,13 +384,29 @@ export class Call extends Timing {
 
   /** Makes the attempt of another call part of this composed call: an interceptor hid that they are the same. */
   absorb (other) {
-    if (other === this || other.outcome !== undefined || this.attempts.includes(other.#attempt)) return
+    if (other === this || this.outcome !== undefined || other.outcome !== undefined) return
+    if (other.#whole === null ? other.#held === null : other.#whole !== this) return
+    if (this.attempts.includes(other.#attempt) || !this.#sources.includes(other.#sources[0])) return
     other.#attempt.index = this.attempts.length;
     /** @type {Attempt[]} */ (this.attempts).push(other.#attempt)
     this.#attempt = other.#attempt
     this.#acquired = true
     this.#failure = other.#failure
-    other.#absorbed = true
+    other.#whole = this
+  }
+
+  /** The handlers above have been called: whether this is an attempt of another call is clear. */
+  settle () {
+    const held = this.#held
+    if (held === null) return
+    this.#held = null
+    for (const { receivers, news } of held) {
+      if (this.#whole === null) this.#emit(receivers, news)
+      else if (news.name !== 'callStart') {
+        const event = this.#event(news.name, news.tNs)
+        this.#emit(receivers, Object.assign(event, { ...news, attempt: event.attempt }))
+      }
+    }
   }
 
   /** The phase in which a call without a connection failed. */
@@ -435,6 +460,8 @@ export class Call extends Timing {
 
   #endCall (outcome, now, kind, phase) {
     if (this.outcome !== undefined) return
+    this.settle()
+    if (this.#composed) composedCalls--
     // Before the end, because a record that has ended freezes its attempts when they are read.
     const index = this.last?.index
     this.outcome = outcome
@@ -443,22 +470,29 @@ export class Call extends Timing {
     this.endedAtMonoNs = now
     Object.freeze(this)
     const { callEnd } = this.#receivers
-    if (callEnd !== null) {
-      const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callEnd', now, index))
-      event.outcome = outcome
-      event.errorKind = kind
-      event.errorPhase = phase
-      this.#emit(callEnd, event, true)
-    }
-    if (!this.#absorbed) {
+    if (this.#whole === null) {
+      if (callEnd !== null) {
+        const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callEnd', now, index))
+        event.outcome = outcome
+        event.errorKind = kind
+        event.errorPhase = phase
+        this.#emit(callEnd, event, true)
+      }
       if (this.#observed !== null) this.#hooks.observe('end', this.#observed, this)
       if (this.#hooks.timings.length > 0) this.#emit(this.#hooks.timings, this, true)
     }
     this.#context = this.#observed = this.#carrier = null
   }
 
+  /** In the caller's context, which is active. */
+  #emitAtStart (receivers, news) {
+    if (this.#held === null) deliver(receivers, news, this.#makers, false)
+    else this.#held.push({ receivers, news })
+  }
+
   #emit (receivers, news, last = false) {
-    this.#context?.runInAsyncScope(deliver, undefined, receivers, news, this.#makers, last)
+    if (this.#held === null) this.#context?.runInAsyncScope(deliver, undefined, receivers, news, this.#makers, last)
+    else this.#held.push({ receivers, news })
   }
 
   #emitPlain (receivers, name, tNs) {
@@ -472,6 +506,9 @@ export class Call extends Timing {
     this.#emit(receivers, event)
   }
 
+  /** @returns {Call} */
+  get #outermost () { return this.#whole === null ? this : this.#whole.#outermost }
+
   /** @param {import('./events.js').EventName} name @param {number} tNs @returns {TimingEvent} of the present attempt */
-  #event (name, tNs) { return new MadeEvent(this, name, tNs, this.#attempt.index) }
+  #event (name, tNs) { return new MadeEvent(this.#outermost, name, tNs, this.#attempt.index) }
 }

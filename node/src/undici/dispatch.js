@@ -3,7 +3,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import * as undici from 'undici'
 import { callsControllersWhenSent } from '../base-version.js'
-import { mostHeld } from '../config.js'
+import { mostHeld, withKeys } from '../config.js'
 import { Call } from '../timing/call.js'
 import { isInMemory } from '../wire/body.js'
 import { encodeForm } from '../wire/multipart.js'
@@ -64,7 +64,8 @@ function timedDispatch (self, opts, handler) {
   const timed = timedHandler(handler, call, opts, false)
   try {
     // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
-    return self[kBase](!callsControllersWhenSent && isController(handler) ? { ...opts, [kAttempt]: call } : opts, timed)
+    const carries = !callsControllersWhenSent && isController(handler)
+    return self[kBase](carries ? withKeys(opts, { [kAttempt]: call }) : opts, timed)
   } catch (error) {
     call.fail(error)
     throw error
@@ -99,11 +100,11 @@ export function oneCall (self) {
   return (dispatch) => (opts, handler) => {
     if (self[kConfig].hooks === null || !isValidHandler(handler, opts)) return dispatch(opts, handler)
     const above = composedCall(opts, handler)
-    if (above !== undefined) return dispatch({ ...opts, [kComposed]: above }, handler)
+    if (above !== undefined) return dispatch(withKeys(opts, { [kComposed]: above }), handler)
     const call = startCall(self, opts, handler, true)
     dispatching = new Dispatching(call, opts, dispatching)
     try {
-      return dispatch({ ...opts, [kComposed]: call }, timedHandler(handler, call, opts, true))
+      return dispatch(withKeys(opts, { [kComposed]: call }), timedHandler(handler, call, opts, true))
     } catch (error) {
       call.end(error)
       throw error

@@ -99,6 +99,8 @@ function ofProxies (dispatcher) {
     if (agent !== direct && given === undefined) return stays
     // Not absent: the environment may have changed since.
     options[name] = agent === direct ? '' : given.uri
+    // The default differs: undici 7 tunnels plain HTTP, undici 8 forwards it.
+    if (agent !== direct) options.proxyTunnel = agent[privateSymbol(agent, 'tunnel proxy') ?? ''] === true
     // undici copies the options of an Agent as JSON, which loses certificates.
     for (const [key, description] of [['requestTls', 'request tls settings'], ['proxyTls', 'proxy tls settings']]) {
       const tls = agent[privateSymbol(agent, description ?? '') ?? '']

@@ -100,6 +100,7 @@ export class TimedHandler {
       return tellInner()
     } finally {
       below = before
+      this.call.settle()
     }
   }
 

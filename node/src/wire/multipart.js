@@ -7,6 +7,7 @@
  */
 
 import { randomInt } from 'node:crypto'
+import { withKeys } from '../config.js'
 
 const encode = (/** @type {string} */ text) => Buffer.from(text)
 const lineEnds = (/** @type {string} */ text) => text.replace(/\r?\n|\r/g, '\r\n')
@@ -39,7 +40,7 @@ export function encodeForm (opts, max) {
   if (!(size <= max)) return opts
   if (!has(headers, 'content-type')) headers.push('content-type', `multipart/form-data; boundary=${boundary}`)
   headers.push('content-length', String(size))
-  return { ...opts, headers, body: inOnePiece(piecewise(parts)) }
+  return withKeys(opts, { headers, body: inOnePiece(piecewise(parts)) })
 }
 
 async function * piecewise (parts) {
