@@ -14,9 +14,10 @@ from onewrite_conformance.checks.seen import Observation, Sample
 __all__ = ["FACETS", "Shown", "differences", "even", "given_up", "shown"]
 
 #: What can be compared; CASES.md explains each. `broken` goes with `bytes`.
-FACETS = ("bytes", "outcome", "connections", "objects", "took", "closed", "segments", "nodelay", "broken")
+FACETS = ("bytes", "outcome", "message", "connections", "objects", "took", "closed", "segments", "nodelay", "broken")
 
 SLACK_MS = 250  # between the times that two calls took
+NUMBER = re.compile(r"0x[0-9a-f]+|[0-9A-F]{6,}|\d+")  # of a port, an object, a thread
 Shown = dict[str, list[Any]]  # by facet
 
 
@@ -33,6 +34,7 @@ def shown(seen: Observation, boundary: bool = False) -> Shown:
     found["connections"] = [numbers.setdefault(one.arrival.index, len(numbers)) for one in whole]
     for sample in seen.samples:
         found["outcome"].append(_outcome(sample))
+        found["message"].append(NUMBER.sub("N", str((sample.reply.get("error") or {}).get("message"))))
         found["objects"].append(json.dumps(sample.reply.get("objects"), sort_keys=True))
         late = sample.reply["outcome"] != "response"
         found["took"].append((sample.reply.get("elapsed_us") or 0) / 1000 if late else None)

@@ -108,6 +108,8 @@ class Client:
             reply = {"outcome": "error", "error": _error(error, recorder)}
             if broken("error_class") and self.settings.own:
                 reply["error"]["type"] = "OnewriteError"
+            if broken("error_message") and self.settings.own:
+                reply["error"]["message"] += ", by onewrite"
         reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
         reply["objects"] = {} if body.file is None else {"body_position": body.position(self.settings.own)}
         self._hook_errors += recorder.hook_errors

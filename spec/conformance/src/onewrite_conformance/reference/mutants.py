@@ -24,6 +24,7 @@ MUTANTS = {
     "dup_post": "a POST whose connection broke is sent again",
     "kept_open": "a connection that should close is used again",
     "error_class": "a call that fails has another class of error",
+    "error_message": "a call that fails has another message",
     "body_position": "a readable body stands at its beginning after the call",
     "poison": "bytes on an idle connection are taken for the next answer",
     "deaf": "time limits end no call that waits",

@@ -43,6 +43,7 @@ class Adapter:
     settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
+    own_messages: tuple[str, ...] = ()  # clients whose exceptions have messages of their own
     guest: bool = False  # a driver that was named on the command line
     stock: str = ""  # the name of its base library, for a column of the matrix
 
@@ -85,6 +86,7 @@ def of_folder(folder: Path, *, guest: bool = False) -> Adapter:
         guest=guest,
         env=dict(settings.get("environment", {})),
         second=second,
+        own_messages=tuple(settings.get("own_messages", ())),
         stock=settings.get("stock", f"{folder.name} stock"),
     )
 

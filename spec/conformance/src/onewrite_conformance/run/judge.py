@@ -226,9 +226,10 @@ class Judge:
         if run.case.expect or run.case.example or not run.case.same:
             verdict = judge(play(run, driver, self._trace))
         if run.case.same:
-            verdict.problems += compare(
-                run, driver, self._driver("stock", {}), run.case.same, PLAYS if self.draw is None else 1, self._trace
-            )
+            own_text = run.client in self.adapter.own_messages or "outcome" not in run.case.same
+            facets = [*run.case.same, *([] if own_text else ["message"])]
+            plays = PLAYS if self.draw is None else 1
+            verdict.problems += compare(run, driver, self._driver("stock", {}), facets, plays, self._trace)
         problems = verdict.problems + verdict.unsteady
         if problems and explain and not run.case.same and run.client in self.adapter.own:
             verdict.notes += self._stock_verdict(run)

@@ -39,6 +39,7 @@ SEEN_BY = {
     "dup_post": ["same/3/read-and-closed-post/onewrite/http/direct"],
     "kept_open": ["same/3/connection-close/onewrite/http/direct"],
     "error_class": ["same/2/refused/onewrite/http/direct"],
+    "error_message": ["same/2/refused/onewrite/http/direct"],
     "body_position": ["same/4/objects-memory-file/onewrite/http/direct"],
     "poison": ["same/3/unsolicited-answer/onewrite/http/direct"],
     "deaf": ["same/5/wait-timeout/onewrite/http/direct"],
