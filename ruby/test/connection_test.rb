@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require "delegate"
 require "io/wait"
 
 # Sockets that are not the library's own: any kind of io under Net::BufferedIO, and gems that wrap its methods.
@@ -187,6 +188,77 @@ class ConnectionTest < OnewriteTest
         assert_equal [tap.seen.sum { |one| one.bytes.bytesize }, "1 1 1"], [out.lines[0].to_i, out.lines[1].chomp]
       end
     end
+  end
+
+  # An object in the place of the Net::BufferedIO. The library calls no more of it than this.
+  class Proxy < BasicObject
+    attr_reader :count
+
+    def initialize(socket)
+      @socket = socket
+      @count = 0
+    end
+
+    def write(*texts)
+      @count += texts.sum(&:bytesize)
+      @socket.write(*texts)
+    end
+
+    %i[readline readuntil read read_all close closed? io continue_timeout eof? debug_output].each do |name|
+      define_method(name) { |*args, &block| @socket.__send__(name, *args, &block) }
+    end
+  end
+
+  def test_an_object_in_the_place_of_the_socket_gets_every_byte
+    tap = tap_server
+    records = []
+    http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+    http.instance_variable_set(:@socket, proxy = Proxy.new(socket_of(http)))
+    2.times { assert_equal "200", http.request(post("/", "x" * 20_000)).code }
+    assert_equal [tap.seen.sum { |one| one.bytes.bytesize }, [[:ok, 200]] * 2],
+                 [proxy.count, records.map { |one| [one.outcome, one.status] }]
+  end
+
+  # Ways to count the bytes that leave by a plain socket; each takes the Net::BufferedIO and a block.
+  COUNTING = {
+    "write_nonblock of the socket" => ->(socket, count) { counted(socket.io, :write_nonblock, count) },
+    "write of the buffer" => ->(socket, count) { counted(socket, :write, count) },
+    "write0 of the buffer" => ->(socket, count) { counted(socket, :write0, count) },
+    "another io" => lambda { |socket, count|
+      socket.instance_variable_set(:@io, SimpleDelegator.new(socket.io).tap { |io| counted(io, :write_nonblock, count) })
+    }
+  }.freeze
+
+  def self.counted(object, name, count)
+    object.define_singleton_method(name) do |*texts, **options|
+      count.call(texts.sum(&:bytesize))
+      options.empty? ? super(*texts) : super(*texts, **options)
+    end
+  end
+
+  COUNTING.each do |what, set|
+    [0, 1].each do |before|
+      define_method("test_#{what}, replaced after #{before} requests, gets every byte") do
+        skip "this net/http writes with other methods" unless Net.const_defined?(:WriteTimeout)
+        tap = tap_server
+        http = session(tap)
+        before.times { http.request(post("/", "x")) }
+        counts = []
+        set.call(socket_of(http), counts.method(:<<))
+        [200, 20_000, 200_000].each { |size| http.request(post("/", "x" * size)) }
+        sent = tap.seen.drop(before).sum { |one| one.bytes.bytesize }
+        # A write that the kernel takes in part is repeated with the rest.
+        what.start_with?("write of", "write0") ? assert_equal(sent, counts.sum) : assert_operator(counts.sum, :>=, sent)
+      end
+    end
+  end
+
+  def test_an_encoding_of_the_socket_changes_no_byte
+    tap = tap_server
+    http = session(tap)
+    socket_of(http).io.set_encoding("UTF-16LE")
+    [200, 20_000].each { |size| assert_equal "200", http.request(post("/", "x" * size)).code }
+    assert_equal(["x"], tap.seen.map { |one| one.body.squeeze }.uniq)
   end
 
   def test_the_url_of_an_ipv6_address_is_one

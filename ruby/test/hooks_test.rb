@@ -270,6 +270,24 @@ class HooksTest < OnewriteTest
     end
   end
 
+  # Timeouts of other threads begin and end all the while.
+  def test_hooks_that_fail_under_time_limits_of_many_threads
+    tap = tap_server
+    { "raise" => ->(_) { raise "bug" }, "throw" => ->(_) { throw :answered },
+      "a Timeout of its own" => ->(_) { Timeout.timeout(0.0001) { sleep } } }.each do |what, fail|
+      hook = Onewrite.on_timing(&fail)
+      threads = Array.new(4) do
+        Thread.new do
+          http = session(tap)
+          Array.new(20) { catch(:answered) { Timeout.timeout(30) { http.request(post("/", "x")).code } } }
+        end
+      end
+      assert_equal ["200"] * 80, threads.flat_map(&:value), what
+    ensure
+      hook.remove
+    end
+  end
+
   # The method that set the block is still running, so `return` would end it without the answer.
   def test_a_return_out_of_a_block_does_not_replace_the_answer
     http = session(tap_server)

@@ -3,6 +3,7 @@
 require_relative "support/helper"
 require_relative "support/pieces"
 require "io/wait"
+require "delegate"
 require "minitest/mock"
 require "securerandom"
 require "stringio"
@@ -130,8 +131,47 @@ class ParityTest < OnewriteTest
         rescue StandardError => e
           e.class
         end
-        [code, (source.pos if StringIO === source && !source.closed_read?), socket_of(http).closed?] # rubocop:disable Style/CaseEquality
+        [code, (source.pos if StringIO === source && !source.closed_read?), socket_of(http).closed?]
       end
+    end
+  end
+
+  # Only what Net::HTTP calls of a request, which is neither `method` nor any variable.
+  class Duck < BasicObject
+    def initialize(request)
+      @request = request
+    end
+
+    %i[exec path response_body_permitted? update_uri decode_content uri connection_close? set_body_internal [] []=].each do |name|
+      define_method(name) { |*args, &block| @request.__send__(name, *args, &block) }
+    end
+  end
+
+  # Each call of `path` gives another one.
+  class Numbered < Net::HTTP::Post
+    def path
+      "/#{@number = @number.to_i + 1}"
+    end
+
+    def method
+      raise KeyError
+    end
+  end
+
+  { "a delegator of a request" => ->(t) { SimpleDelegator.new(t.post("/", "hello")) },
+    "an object with the methods of a request" => ->(t) { Duck.new(t.post("/", "hello")) },
+    "a request whose methods have effects" => lambda { |_|
+      Numbered.new("/", "Content-Type" => "text/plain").tap { |one| one.body = "x" }
+    } }
+    .each do |what, make|
+    define_method("test_#{what}") do
+      assert_parity { |http| http.request(make.call(self)).code }
+      records = []
+      hook = Onewrite.on_timing { |record| records << record }
+      seen { |http| http.request(make.call(self)).code }
+      assert_equal ["POST", 1], [records[0].method, records[0].attempts.size]
+    ensure
+      hook.remove
     end
   end
 
@@ -240,13 +280,6 @@ class ParityTest < OnewriteTest
     end
   end
 
-  # @return [Array<Symbol>] what is on *object* and was not before the block
-  def added(object)
-    before = object.instance_variables
-    yield
-    object.instance_variables - before
-  end
-
   def test_a_session_has_nothing_and_its_socket_one_variable_until_it_finishes
     hook = Onewrite.on_timing { nil }
     http = session(tap_server)
@@ -256,6 +289,10 @@ class ParityTest < OnewriteTest
     assert_empty http.instance_variables - fresh
     assert_equal [:@onewrite_connection], socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
     assert_empty socket.singleton_methods
+    socket.close
+    http.request(post("/", "x"))
+    assert_empty socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
+    socket = socket_of(http)
     http.finish
     assert_empty socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
   ensure
@@ -278,6 +315,17 @@ class ParityTest < OnewriteTest
     assert_nil http.onewrite_timing
   ensure
     hook.remove
+  end
+
+  def test_a_frozen_session_sends_what_it_sends_without_the_gem
+    assert_parity do |http|
+      2.times { http.request(post("/", "x")) }
+      begin
+        http.dup.freeze.request(post("/", "x")).code # the test finishes the other one
+      rescue FrozenError => e
+        e.class
+      end
+    end
   end
 
   def test_an_idle_session_keeps_nothing_of_its_last_request

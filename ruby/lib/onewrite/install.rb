@@ -56,7 +56,7 @@ module Onewrite
 
         PATCHES.each(&:apply)
         @installed = true
-        OBSERVERS.each(&:apply) if @observe
+        apply_observers if @observe
         true
       end
 
@@ -64,7 +64,7 @@ module Onewrite
       def observe
         return if @observe
 
-        OBSERVERS.each(&:apply) if @installed
+        apply_observers if @installed
         @observe = true # last: another thread reads it
       end
 
@@ -88,6 +88,12 @@ module Onewrite
       end
 
       private
+
+      # Timeout::Error has a thread before timeout 0.4.
+      def apply_observers
+        Timeout::Error.prepend(Hooks::TimeLimit) if Timeout::Error.method_defined?(:thread)
+        OBSERVERS.each(&:apply)
+      end
 
       def unknown
         why = BaseVersion.unknown(PATCHES + OBSERVERS)

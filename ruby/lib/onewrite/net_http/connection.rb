@@ -2,6 +2,7 @@
 
 require "socket"
 require "onewrite/timing/kernel"
+require "onewrite/timing/record"
 require "onewrite/wire/coalesce"
 
 module Onewrite
@@ -11,16 +12,17 @@ module Onewrite
     # every method that gets the socket can reach it.
     class Connection < Wire::HeldSocket
       IVAR = :@onewrite_connection
-      # recv_nonblock takes a buffer and `exception: false` from Ruby 2.3 on.
-      PEEKS = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.3"
-      private_constant :PEEKS
 
       @count = 0
 
       class << self
-        # @param socket [Net::BufferedIO, nil] of a session that is finished
-        def release(socket)
-          socket.__send__(:remove_instance_variable, IVAR) if socket && socket.instance_variable_defined?(IVAR)
+        # @param socket [Net::BufferedIO, Connection, Object, nil] what the library writes to or reads from. An object that
+        #   stands in for a Net::BufferedIO has no connection.
+        # @return [Connection, nil]
+        def of(socket)
+          return socket.instance_variable_get(IVAR) if Net::BufferedIO === socket
+
+          socket if Connection === socket # the library waits for 100 (Continue)
         end
 
         # @return [Integer, nil] nil in a Ractor, where no hook is called that could want it
@@ -35,6 +37,9 @@ module Onewrite
       attr_reader :id
       # The kernel's counters when they were last read, and the request after which that was.
       attr_reader :counters, :counters_of
+      # What its calls have in common: origin and anchor as {Timing} takes them. The anchor is anew for each connection, because
+      # the wall clock may be set.
+      attr_reader :common
       # @return [Integer] requests begun on it
       attr_accessor :requests
       # @return [Timing, nil] of the `start` that opened it, until the first request
@@ -46,25 +51,19 @@ module Onewrite
       # @return [Net::BufferedIO] the socket that holds this object
       attr_reader :socket
 
-      def initialize(socket)
-        super
+      def initialize(socket, origin)
+        super(socket)
+        @common = [origin, Clock.anchor].freeze
         @tcp = @io.respond_to?(:to_io) ? @io.to_io : @io
-        @peeks = PEEKS && @plain
-        @peeked = String.new("")
         @requests = 0
         @id = Connection.next_id
         @opening = @idle_since = @counters = @counters_of = nil
-        @onewrite_connection = self # for {ResponseHead}, which gets this object or the socket
         socket.instance_variable_set(IVAR, self)
       end
 
-      # Whether a plain socket has nothing to read, neither bytes nor an end. The library's own test of this costs more,
-      # because it releases Ruby's global lock. Nothing is read.
-      # @raise [SystemCallError] as the library's test does, for a connection that was reset
-      def quiet?
-        @peeks && @io.recv_nonblock(1, Socket::MSG_PEEK, @peeked, exception: false) == :wait_readable
-      rescue IOError # something has read ahead
-        false
+      # Takes this object away from its socket.
+      def release
+        @socket.__send__(:remove_instance_variable, IVAR)
       end
 
       # @param request [Integer] the latest whose segments are in the counters

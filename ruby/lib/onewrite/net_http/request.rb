@@ -14,8 +14,8 @@ module Onewrite
       # Why this method: it writes every request and gets the socket as an argument, so it is enough to pass the {Connection}
       # instead. It has the same parameters from Ruby 1.9.3 to net-http 0.9. No code of the library is repeated.
       # Not reached: code that calls `exec` with another socket, as ssrf_filter does with a StringIO. It is not changed.
-      def exec(sock, ver, path) # :nodoc:
-        connection = sock.instance_variable_get(Connection::IVAR)
+      def exec(sock, ver, path) # :nodoc: # rubocop:disable Metrics -- each method call costs
+        connection = sock.instance_variable_get(Connection::IVAR) if Net::BufferedIO === sock
         return onewrite_stock_exec(sock, ver, path) unless connection
 
         settings = Config.current
@@ -25,6 +25,10 @@ module Onewrite
           return onewrite_stock_exec(sock, ver, path)
         end
 
+        if call
+          call.method = @method
+          call.path = path.to_s.start_with?("/") ? path : @path # not the URL that a proxy gets
+        end
         begin
           connection.write_request(settings.join_max, (onewrite_waits unless @body)) do
             onewrite_stock_exec(connection, ver, path)

@@ -12,28 +12,30 @@ module Onewrite
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
     # line may come later. Errors are those that the library's own read would raise next.
     module ResponseHead
+      # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
+      OFFSET = Net::BufferedIO.new(nil).instance_variable_defined?(:@rbuf_offset)
+      private_constant :OFFSET
+
       private
 
       # One long method, because each method call costs.
       def read_status_line(sock) # rubocop:disable Metrics
-        connection = sock.instance_variable_get(Connection::IVAR)
+        connection = Net::BufferedIO === sock ? sock.instance_variable_get(Connection::IVAR) : Connection.of(sock)
         call = connection && connection.call
         return onewrite_untimed_read_status_line(sock) unless call
 
         socket = connection.socket
         connection.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
-        # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
         buffer = socket.instance_variable_get(:@rbuf)
-        offset = socket.instance_variable_get(:@rbuf_offset) || 0
+        offset = OFFSET ? socket.instance_variable_get(:@rbuf_offset) : 0
         socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= offset
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         if (sent = call.request_end) && now - sent > Live::SOON_NS
-          nodelay = Wire::Nodelay.on?(connection.tcp) if now - sent >= Cause::LONG_NS
-          call.waited(connection.read_counters(connection.requests), nodelay)
+          call.waited(connection, (Wire::Nodelay.on?(connection.tcp) if now - sent >= Cause::LONG_NS))
         end
         line = onewrite_untimed_read_status_line(sock)
         status = line[1].to_i
-        return call.informed(status, now) && line if status.between?(100, 199)
+        return call.informed(status, now) && line if status >= 100 && status < 200
 
         call.sent(now) unless sent # the server answered before the request was written to its end
         call.status = status
@@ -50,7 +52,7 @@ module Onewrite
       private
 
       def read_body_0(dest)
-        connection = @socket.instance_variable_get(Connection::IVAR)
+        connection = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
         call = connection && connection.call
         return onewrite_untimed_read_body_0(dest) unless call
 

@@ -84,37 +84,35 @@ module Onewrite
       # `finish`, and the end of the block of `start`.
       # Why this method: only here a session is over. Nothing of the gem stays on its socket.
       def do_finish
-        socket = @socket
+        connection = Connection.of(@socket)
         onewrite_stock_do_finish
       ensure
-        Connection.release(socket)
+        connection.release if connection
       end
 
       # Runs before each attempt, and may reconnect.
       # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
       # A connection on which a request was left in part, by a Fiber that is never resumed, is closed (SAME-7).
       def begin_transport(req) # rubocop:disable Metrics -- each method call costs
-        call = Thread.current[CALL]
-        call = nil unless call && call.owner.equal?(self)
+        frame = Thread.current[CALL]
+        call = frame.call if frame && frame.owner.equal?(self)
         settings = Config.current
         # A call that has begun is recorded to its end.
         return onewrite_stock_begin_transport(req) unless call || settings.enabled
 
         call.attempt if call
-        connection = @socket.instance_variable_get(Connection::IVAR)
-        @socket.close if connection && connection.unsent && settings.wire
+        before = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
+        @socket.close if before && before.unsent && settings.wire
         begin
-          # The library need not test again, and does not if the time of the last use is nil.
-          if @last_communicated.is_a?(Float) && connection && !@socket.closed?
-            limit = @last_communicated + @keep_alive_timeout
-            @last_communicated = nil if limit >= Process.clock_gettime(Process::CLOCK_MONOTONIC) && connection.quiet?
-          end
           onewrite_stock_begin_transport(req)
-          connection = @socket.instance_variable_get(Connection::IVAR) || onewrite_adopt
+          connection = before && before.socket.equal?(@socket) ? before : Connection.of(@socket) || onewrite_adopt
           ready = true
         ensure
           call.connected(nil) if call && !ready && @socket.closed?
         end
+        before.release if before && !before.equal?(connection)
+        return unless connection
+
         connection.requests += 1
         connection.call = call
         connection.opening = nil
@@ -157,14 +155,16 @@ module Onewrite
         @socket.close
       end
 
-      # @return [Connection] of a new socket, which gets TCP_NODELAY
+      # @return [Connection, nil] of a new socket, which gets TCP_NODELAY
       def onewrite_adopt
+        return unless Net::BufferedIO === @socket # an object that stands in for one
+
         settings = Config.current
-        connection = Connection.new(@socket)
+        connection = Connection.new(@socket, [use_ssl?, address, port])
         choice = onewrite_nodelay
         Wire::Nodelay.set(connection.tcp, choice != false) if settings.wire && (!choice.nil? || settings.nodelay)
-        call = Thread.current[CALL]
-        call.connected(Clock.now) if call && call.owner.equal?(self)
+        frame = Thread.current[CALL]
+        frame.call.connected(Clock.now) if frame && frame.owner.equal?(self)
         connection
       end
     end

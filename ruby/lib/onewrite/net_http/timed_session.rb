@@ -21,25 +21,29 @@ module Onewrite
         return onewrite_untimed_do_start unless hooks
 
         begin
-          call = Timing.new(self, use_ssl?, address, port, "", "/")
-          Thread.current[CALL] = call
+          call = Timing.new([use_ssl?, address, port], Clock.anchor)
+          Thread.current[CALL] = frame = Hooks::Frame.new(self, call, outer)
           onewrite_untimed_do_start
-          connection = @socket.instance_variable_get(Connection::IVAR) || onewrite_adopt
-          connection.opening = call
+          connection = Connection.of(@socket) || onewrite_adopt
+          connection.opening = call if connection
           started = true
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          Thread.current[CALL] = outer
-          onewrite_not_started(call, hooks, e, outer) if call && !started
+          begin
+            onewrite_not_started(frame, call, hooks, e) if frame && !started
+          ensure
+            Thread.current[CALL] = outer
+          end
         end
       end
 
       # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
       def ssl_socket_connect(*args)
-        call = Thread.current[CALL]
-        return onewrite_untimed_ssl_socket_connect(*args) unless call && call.owner.equal?(self)
+        frame = Thread.current[CALL]
+        return onewrite_untimed_ssl_socket_connect(*args) unless frame && frame.owner.equal?(self)
 
+        call = frame.call
         call.tls_start = Clock.now
         onewrite_untimed_ssl_socket_connect(*args).tap { call.tls_end = Clock.now }
       end
@@ -57,21 +61,21 @@ module Onewrite
         hooks = onewrite_hooks(outer)
         return onewrite_not_timed(outer) { onewrite_untimed_transport_request(req, &block) } unless hooks
 
-        inside = call = events = nil
+        inside = frame = events = nil
         begin
-          call = @socket && (connection = @socket.instance_variable_get(Connection::IVAR)) && connection.opening
+          connection = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
+          call = connection && connection.opening
           if call && call.just_opened?
             connection.opening = nil
-            call.request(req.method, req.path)
           else
-            call = Timing.new(self, use_ssl?, address, port, req.method, req.path)
+            call = Timing.new(*(connection ? connection.common : [[use_ssl?, address, port], Clock.anchor]))
           end
-          call.within = outer && outer.barred
+          Thread.current[CALL] = frame = Hooks::Frame.new(self, call, outer)
           unless hooks.listeners.empty?
-            call.listeners = hooks.listeners
+            call.name_of(req)
+            call.listen(hooks.listeners, frame)
             events = []
           end
-          Thread.current[CALL] = call
           result =
             if block
               onewrite_untimed_transport_request(req) do |res|
@@ -85,20 +89,20 @@ module Onewrite
               onewrite_untimed_transport_request(req)
             end
           inside = true # the request is complete
-          call.complete(result, !@socket.closed?, block, events)
+          call.complete(req, result, !@socket.closed?, block, events)
           result
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          Thread.current[CALL] = outer
-          if call
+          if frame
             begin
-              connection = @socket && @socket.instance_variable_get(Connection::IVAR)
-              connection.call = nil if connection
-              Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, inside, e, events) } unless call.frozen?
-              connection.idle_since = call.ended if connection
+              Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, req, inside, e, events) } unless call.frozen?
             ensure
-              Hooks.report(hooks, call, events, outer)
+              begin
+                Hooks.report(frame, hooks, call, events)
+              ensure
+                Thread.current[CALL] = outer
+              end
             end
           end
         end
@@ -119,8 +123,8 @@ module Onewrite
         return yield unless outer && outer.owner.equal?(self)
 
         begin
-          Thread.current[CALL] = Hooks::Reporter.new(outer.barred)
-          connection = @socket && @socket.instance_variable_get(Connection::IVAR)
+          Thread.current[CALL] = Hooks::Frame.new(nil, nil, outer)
+          connection = Connection.of(@socket)
           connection.call = nil if connection # a disabled adapter begins no request, which would replace it
           yield
         ensure
@@ -129,27 +133,29 @@ module Onewrite
       end
 
       # Reports a `start` that failed or was cancelled.
-      def onewrite_not_started(call, hooks, error, outer)
+      def onewrite_not_started(frame, call, hooks, error)
         unless hooks.listeners.empty?
-          call.listeners = hooks.listeners
+          call.listen(hooks.listeners, frame)
           events = []
         end
         Thread.handle_interrupt(Hooks::NEVER) do
           call.connected(nil)
+          call.path = "/"
           call.finish(error.is_a?(StandardError) ? :error : :cancelled, error, events)
         end
       ensure
-        Hooks.report(hooks, call, events, outer)
+        Hooks.report(frame, hooks, call, events)
       end
 
       # @param inside [Boolean, nil] whether the caller's block was running: leaving it is no error
-      def onewrite_failed(call, inside, error, events)
+      def onewrite_failed(call, req, inside, error, events)
         outcome =
           if error
             error.is_a?(StandardError) ? :error : :cancelled
           else
             inside && Thread.current.status != "aborting" ? :ok : :cancelled
           end
+        call.name_of(req)
         call.finish(outcome, error, events)
       end
     end

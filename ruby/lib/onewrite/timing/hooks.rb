@@ -32,9 +32,15 @@ module Onewrite
   # and the Fiber of the call, because tracers keep their context there.
   module Hooks
     # Calls a block with a record, as a listener is called with an event.
-    OnTiming = Struct.new(:block) do
+    class OnTiming
+      attr_reader :block
+
+      def initialize(block)
+        @block = block
+      end
+
       def on_event(timing)
-        block.call(timing)
+        @block.call(timing)
       end
     end
 
@@ -50,27 +56,61 @@ module Onewrite
       end
     end
 
-    # Notes which hook runs, so that a request that the hook sends does not call it. `running` is that hook, `within` are the
-    # hooks that sent this request, and `owner` is the session whose call this is, nil when the call is over.
-    module Runner
+    # A request under way, and the hook that runs, so that a request that the hook sends does not call it.
+    class Frame
+      # @return [Object, nil] the session, and its call; nil when the call is over and its hooks are called
+      attr_accessor :owner, :call
+      # @return [#on_event, nil]
+      attr_accessor :running
+
+      # @param outer [Frame, nil] of the hook that makes the request, or of the request in whose block it is made
+      def initialize(owner, call, outer)
+        @owner = owner
+        @call = call
+        @running = nil
+        @outer = outer if outer # an object of MRI before 3.2 has room for three variables
+      end
+
       # @return [Array<#on_event>, nil] the hooks that send a request that is made now
       def barred
-        running ? [*within, running] : within
+        within = @outer.barred if defined?(@outer)
+        @running ? [*within, @running] : within
+      end
+
+      # A time limit around the request ran out.
+      def expire
+        @expired = true
+        @outer.expire if defined?(@outer)
+      end
+
+      def expired?
+        defined?(@expired)
       end
     end
 
-    # Reports a call that is over.
-    Reporter = Struct.new(:within, :running, :owner) { include Runner }
+    # For Timeout::Error before timeout 0.4: there a limit that ran out ends its block by a throw, as a hook may do, which calls
+    # this method first.
+    module TimeLimit
+      def exception(*)
+        here = Thread.current
+        frame = here[CALL] if here.equal?(thread)
+        frame.expire if frame
+        super
+      end
+    end
 
     # For Thread.handle_interrupt around the adapter's bookkeeping.
     NEVER = { Object => :never }.freeze
-    # The name of the Fiber-local variable with the {Runner} of the request under way. It is no variable of the session, which
+    # The name of the Fiber-local variable with the {Frame} of the request under way. It is no variable of the session, which
     # may be copied or dumped.
     CALL = :onewrite_call
     NONE = [].freeze
     # Not errors of a hook: the program ends, a signal arrived, or (from timeout 0.4 on) a time limit of the caller ran out.
     PASS = [SystemExit, SignalException, *(Timeout::ExitException if defined?(Timeout::ExitException))].freeze
-    private_constant :NONE, :PASS
+    # The message and the file of an error that Timeout.timeout raises.
+    EXPIRED = "execution expired".freeze
+    TIMEOUT = %r{/timeout\.\w+\z}i.freeze
+    private_constant :NONE, :PASS, :EXPIRED, :TIMEOUT
 
     @errors = 0
 
@@ -120,22 +160,17 @@ module Onewrite
       # Gives the last events and the record of a call to its hooks. If one of them is killed or runs out of time, the others
       # still get theirs.
       # @param events [Array<Event>, nil] nil without listeners
-      # @param outer [Runner, nil] within which the call was made
-      def report(set, record, events, outer)
-        runner = Thread.current[CALL] = Reporter.new(outer && outer.barred)
-        each_event(runner, set.listeners, events) if events
+      def report(frame, set, record, events)
+        frame.owner = frame.call = nil
+        each_event(frame, set.listeners, events) if events
       ensure
-        begin
-          give(runner || Reporter.new, set.timings, record) unless set.timings.empty?
-        ensure
-          Thread.current[CALL] = outer
-        end
+        give(frame, set.timings, record) unless set.timings.empty?
       end
 
       # Calls each of *targets* with *value*. Whatever one raises, throws or returns, the caller gets its answer. Not so for
       # {PASS}, for Thread#kill, and for a Timeout.timeout around the request: those end the request after the other targets.
-      def give(runner, targets, value, at = 0)
-        runner.running = target = targets[at]
+      def give(frame, targets, value, at = 0)
+        frame.running = target = targets[at]
         target.on_event(value)
         ended = true
       rescue *PASS
@@ -143,38 +178,37 @@ module Onewrite
         raise
       rescue Exception => e # rubocop:disable Lint/RescueException
         ended = true
-        raise if out_of_time?
+        raise if time_limit?(e)
 
         failed(e)
       ensure
-        runner.running = nil
-        give(runner, targets, value, at + 1) if at + 1 < targets.size
+        frame.running = nil
+        give(frame, targets, value, at + 1) if at + 1 < targets.size
         # Ends a throw or a return. A thread that is killed goes on to end.
-        return failed(nil) unless ended || Thread.current.status == "aborting" || out_of_time? # rubocop:disable Lint/EnsureReturn
+        return failed(nil) unless ended || Thread.current.status == "aborting" || frame.expired? # rubocop:disable Lint/EnsureReturn
       end
 
       private
 
-      def each_event(runner, listeners, events, at = 0)
+      def each_event(frame, listeners, events, at = 0)
         while at < events.size
-          give(runner, listeners, events[at])
+          give(frame, listeners, events[at])
           at += 1
         end
       ensure
-        each_event(runner, listeners, events, at + 1) if at < events.size
+        each_event(frame, listeners, events, at + 1) if at < events.size
       end
 
-      # Whether a time limit around the request has run out. Before timeout 0.4 it throws, as a hook may do, or raises any class.
-      # For each limit a thread sleeps until then, or is yet to begin, so limits and threads are counted, those of all together.
-      def out_of_time?
-        return false if defined?(Timeout::ExitException) || limits(caller).zero?
+      # Whether a Timeout.timeout around the request, with an error class, ran out. Its error strikes anywhere in the hook. That
+      # of a Timeout.timeout within the hook comes from there.
+      def time_limit?(error)
+        return false unless error.message == EXPIRED && error.backtrace_locations
 
-        threads = Thread.list.map { |thread| thread.backtrace.to_a }
-        limits(threads.flatten) > threads.count { |lines| lines.empty? || lines.first =~ /timeout\.rb:\d+:in `sleep'/ }
-      end
-
-      def limits(lines)
-        lines.count { |line| line =~ /timeout\.rb:\d+:in `block in timeout'/ }
+        paths = error.backtrace_locations.map(&:path)
+        own = paths.index(__FILE__)
+        paths.first(own).grep(TIMEOUT).empty? && !paths.drop(own).grep(TIMEOUT).empty?
+      rescue Exception # rubocop:disable Lint/RescueException -- as of an error whose message raises
+        false
       end
 
       # @param error [Exception, nil] nil for a throw

@@ -11,21 +11,16 @@ module Onewrite
   # The one clock of the timing model: CLOCK_MONOTONIC, which on Linux is the same for all processes of a machine.
   module Clock
     class << self
-      # @return [Integer] what is added to a reading for the time of the wall clock
-      attr_reader :anchor
-
       # @return [Integer] nanoseconds
       def now
         Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       end
 
-      # Compares the two clocks anew, because the wall clock may be set. Called for each new connection.
-      def compare
-        @anchor = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - now
+      # @return [Integer] what is added to a reading for the time of the wall clock
+      def anchor
+        Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - now
       end
     end
-
-    compare
   end
 
   # Connection, phases and kernel evidence of one attempt, computed when they are called. A {Timing} answers for its last
@@ -166,45 +161,51 @@ module Onewrite
   # value, and reads the clock without {Clock}; everything else is computed when the record is read.
   # @api private
   module Live
-    include Hooks::Runner
-
     # The variables of one attempt.
     MOMENTS = %i[
-      @index @outcome @status @conn_id @conn_requests @idle_since @attempt_started @acquired @connect_start @connect_end
+      @outcome @status @conn_id @conn_requests @idle_since @attempt_started @acquired @connect_start @connect_end
       @tls_start @tls_end @request_start @request_end @response_start @response_end @ended
-      @bytes_sent @writes @bytes_received @nodelay @before @exact @after
+      @bytes_sent @writes @bytes_received @nodelay @before @exact @after @index
     ].freeze
     # Connecting by `start` is part of the first request's record if that begins within this time.
     CONNECT_GRACE_NS = 100_000_000
     # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
     SOON_NS = 1_000_000
 
-    # @return [Array<#on_event>, nil] nil without a listener
-    attr_accessor :listeners
-    attr_accessor :running, :within
-    attr_reader :owner, :request_end, :ended
-    attr_writer :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
+    # The variables of a call besides. An object's variables get their room at once, because the last of them is set first.
+    OTHERS = %i[
+      @origin @anchor @method @path @attempted @begun @headed @finished @earlier @listeners @frame @last @connection
+      @error_kind @error_phase @started_at_mono_ns
+    ].freeze
+    VARIABLE = Kernel.instance_method(:instance_variable_get)
+    private_constant :OTHERS, :VARIABLE
 
-    # @param owner [Object] the session
-    def initialize(owner, tls, address, port, method, path)
-      MOMENTS.each { |name| instance_variable_set(name, nil) } if RUBY_VERSION < "3.0" # -w warns of a variable never set
-      @owner = owner
-      @tls = tls
-      @address = address
-      @port = port
-      @method = method
-      @path = path
+    # @return [Array<#on_event>, nil] nil without a listener
+    attr_reader :listeners
+    attr_reader :request_end
+    attr_writer :method, :path, :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
+
+    # @param origin [Array] whether TLS is used, address, port
+    # @param anchor [Integer] as of {Clock.anchor}
+    def initialize(origin, anchor)
+      clear if RUBY_VERSION < "3.0" # -w warns of a variable never set
       @index = 0
-      @anchor = Clock.anchor
-      @attempted = @begun = @headed = @finished = @earlier = @listeners = @within = @running = @error_kind = nil
-      @error_phase = @last = nil
+      @origin = origin
+      @anchor = anchor
       @started_at_mono_ns = @attempt_started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     end
 
-    # The first request, where `start` began the call.
-    def request(method, path)
-      @method = method
-      @path = path
+    # Takes method and path of a request that is not sent, or not yet. No method of it is called: it may be any object.
+    def name_of(req)
+      return if @method || !(Object === req)
+
+      @method, @path = %i[@method @path].map { |name| VARIABLE.bind(req).call(name) }
+    end
+
+    # @param frame [Hooks::Frame] that notes which listener runs
+    def listen(listeners, frame)
+      @listeners = listeners
+      @frame = frame
     end
 
     # Whether the connection that was opened in this call was opened just now.
@@ -231,13 +232,11 @@ module Onewrite
 
     # A connection carries the attempt.
     def acquired(connection)
-      requests = connection.requests
+      @connection = connection
       @conn_id = connection.id
-      @conn_requests = requests
+      @conn_requests = requests = connection.requests
       @idle_since = connection.idle_since
-      @before = connection.counters || connection.read_counters(requests - 1)
-      @exact = connection.counters_of == requests - 1
-      Clock.compare if requests == 1
+      connection.counters || connection.read_counters(requests - 1)
       return unless @listeners
 
       connect_events if @connect_start
@@ -264,10 +263,14 @@ module Onewrite
       emit(:request_end, now, [@bytes_sent, @writes]) if @listeners
     end
 
-    # The answer came after a wait in which bytes may have been held.
-    # @param counters [String, nil] the kernel's at the first byte
-    def waited(counters, nodelay)
-      @after = counters
+    # The first byte of an answer came after a wait in which bytes may have been held. The counters before the request are those
+    # that the connection has until then.
+    def waited(connection, nodelay)
+      unless @before
+        @before = connection.counters
+        @exact = connection.counters_of == @conn_requests - 1
+      end
+      @after = connection.read_counters(@conn_requests)
       @nodelay = nodelay
     end
 
@@ -299,8 +302,9 @@ module Onewrite
     # @param reusable [Boolean] whether the connection is open
     # @param again [Boolean] whether code of the caller ran after the body was read
     # @param events [Array<Event>, nil] gets the last events, which listeners get from the caller
-    def complete(response, reusable, again, events)
-      responded(response) if response.respond_to?(:code) && !(@response_end && @listeners.nil?)
+    def complete(req, response, reusable, again, events)
+      name_of(req) unless @method
+      responded(response) if (@listeners || !@response_end) && response.respond_to?(:code)
       @ended = @response_end
       @ended = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if again || @ended.nil?
       seal(:ok, reusable, nil, events)
@@ -324,10 +328,14 @@ module Onewrite
     def emit(name, now, detail = nil, attempt = @index)
       event = Event.new(name, now, attempt, detail)
       @begun = true # not before: a call that is interrupted here has no event yet
-      @last ? @last << event : Hooks.give(self, @listeners, event)
+      @last ? @last << event : Hooks.give(@frame, @listeners, event)
     end
 
     private
+
+    def clear
+      (OTHERS + MOMENTS).each { |name| instance_variable_set(name, nil) }
+    end
 
     # A response without a body, or one that the library did not read.
     def responded(response)
@@ -360,8 +368,15 @@ module Onewrite
 
     def seal(outcome, reusable, error, events)
       @outcome = outcome
-      last_events(events.clear, reusable, error) if events
-      @owner = @listeners = @within = @running = @last = nil
+      if events
+        last_events(events.clear, reusable, error)
+        @listeners = @frame = @last = nil
+      end
+      if @connection
+        @connection.call = nil
+        @connection.idle_since = @ended
+        @connection = nil
+      end
       freeze
     end
 
@@ -380,7 +395,7 @@ module Onewrite
 
     def call_start
       emit(:call_start, @started_at_mono_ns,
-           [@method.to_s, [@tls, @address, @port, @path.to_s], @started_at_mono_ns + @anchor], nil)
+           [@method.to_s, [*@origin, @path.to_s], @started_at_mono_ns + @anchor], nil)
     end
 
     def connect_events(error = nil)
@@ -446,7 +461,7 @@ module Onewrite
     # @return [String] with the query, but without user and password and the values that sign a URL; keep it out of logs
     #   if its query may hold other secrets
     def url
-      Redact.url(Redact.join(@tls, @address, @port, @path.to_s))
+      Redact.url(Redact.join(*@origin, @path.to_s))
     end
 
     # @return [Array<Attempt>] frozen; one or more; empty where another gem's module answered in the library's place
@@ -480,6 +495,8 @@ module Onewrite
 
     PHASES = %i[connect tls send wait receive].freeze
     private_constant :PHASES
+
+    allocate.__send__(:clear) # gives each variable its place
 
     private
 

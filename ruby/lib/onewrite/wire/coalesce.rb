@@ -9,7 +9,8 @@ module Onewrite
     # Any other method call is passed on to the socket after held bytes have been written. There is one per connection.
     #
     # A write is tried once, without blocking. Net::BufferedIO#write writes what the kernel did not take, so write_timeout and
-    # debug_output work as without the gem.
+    # debug_output work as without the gem. Where another gem has replaced a method that the library's write uses, to count or
+    # log bytes, everything goes there.
     #
     # A body that is no String, or whose `bytesize` is not its size, goes to Net::BufferedIO as it is. No other method of a body
     # is called, because a subclass of String may define it anew.
@@ -21,26 +22,19 @@ module Onewrite
       FIRST_OF_BODY = 1024
       CHUNK_END = "\r\n".freeze
       SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
-      # The file that defines Net::BufferedIO. It also defines this class, which nobody patches.
+      # The files that define Net::BufferedIO and BasicSocket. They also define these methods, which nobody patches.
       LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first.dup.freeze
+      SOCKETS = (Socket.method(:tcp).source_location.to_a.first if Socket.respond_to?(:tcp))
       # write_nonblock takes `exception: false` from Ruby 2.1 on.
       NONBLOCK = RUBY_VERSION >= "2.1"
       # IO#write makes one writev of several strings from Ruby 2.5 on, in MRI.
-      WRITEV = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.5"
-      # ioctl of Linux: bytes that the peer has not acknowledged (tcp(7)).
-      SIOCOUTQ = (0x5411 if RUBY_PLATFORM =~ /\A(x86_64|aarch64|arm|i.86|riscv|s390).*linux/)
-      NOTHING = [0].pack("i").freeze
-      private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :NONBLOCK, :WRITEV, :SIOCOUTQ, :NOTHING
-
-      class << self
-        # True if a write may bypass Net::BufferedIO: only to a real socket, plain or TLS, and only while no other gem has
-        # replaced a method that its `write` uses, to count or log bytes. The place of the definition decides, because an alias
-        # chain keeps the owner.
-        def direct?(socket, io)
-          NONBLOCK && (io.is_a?(BasicSocket) || (defined?(OpenSSL::SSL::SSLSocket) && io.is_a?(OpenSSL::SSL::SSLSocket))) &&
-            [:write, :writing, :write0].all? { |name| socket.method(name).source_location.to_a.first == LIBRARY }
-        end
-      end
+      WRITEV = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.5" && RUBY_PLATFORM.include?("linux")
+      # Limit and use of the send buffer (sock_diag(7), SK_MEMINFO_SNDBUF and SK_MEMINFO_WMEM_QUEUED), Linux 4.12 and later.
+      SO_MEMINFO = 55
+      SEND_BUFFER = "@12Lx4L".freeze
+      SCHEDULED = Fiber.respond_to?(:current_scheduler)
+      private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :SOCKETS, :NONBLOCK, :WRITEV, :SO_MEMINFO,
+                       :SEND_BUFFER, :SCHEDULED
 
       # @return [Boolean] whether a request is written in part
       attr_reader :unsent
@@ -49,11 +43,10 @@ module Onewrite
 
       def initialize(socket)
         @socket = socket
-        @io = socket.io if socket.respond_to?(:io) # a test double for Net::BufferedIO may have none
+        @io = socket.io
         @plain = @io.is_a?(BasicSocket)
-        @direct = HeldSocket.direct?(socket, @io)
-        @held = @call = @waits = @buffer = @queued = nil
-        @unsent = @in_chunk = false
+        @held = @call = @waits = @untouched = @direct = @vector = nil
+        @unsent = @first = @in_chunk = false
         @limit = 0
       end
 
@@ -64,8 +57,10 @@ module Onewrite
       def write_request(limit, waits)
         @limit = limit
         @waits = waits
-        @unsent = true
+        @unsent = @first = true
         @in_chunk = false
+        @untouched = untouched? if @untouched.nil?
+        @direct = @untouched && !@socket.debug_output && @socket.io.equal?(@io) && @socket.singleton_methods(false).empty?
         yield
         flush
       rescue StandardError
@@ -77,7 +72,7 @@ module Onewrite
       end
 
       def write(str, *more)
-        return pass_on(str, *more) if @limit.zero?
+        return pass_on(str, *more) if @limit == 0
 
         size = hold(str)
         more.each { |part| size += hold(part) } unless more.empty?
@@ -95,7 +90,7 @@ module Onewrite
         @held = nil
         size = str.bytesize
         @call.writing(size) if @call
-        if @direct && !@socket.debug_output
+        if @direct
           written = @io.write_nonblock(str, exception: false)
           return if written == size
 
@@ -136,17 +131,20 @@ module Onewrite
       # String without giving up what others share with it.
       # @return [Integer] bytes
       def hold(str)
-        return write_large(str, nil) unless String === str # rubocop:disable Style/CaseEquality -- the object may define is_a?
+        # The object may define is_a?, and a subclass of String may give any `bytesize`.
+        return write_large(str, nil) unless String === str && Integer === (size = str.bytesize)
 
-        size = str.bytesize
         held = @held
-        return size if size.zero?
+        first = @first
+        @first = false
         return write_large(str, size) if size > @limit || (held && held.bytesize + size > @limit)
 
-        joined = held ? [held, str].pack("a*a*") : [str].pack("a*") # joins bytes of any encodings
+        # pack joins bytes of any encodings. The head is shared: no other than a method of String changes it.
+        joined = [held, str].pack("a*a*") if held
+        joined ||= first ? String.new(str) : [str].pack("a*")
         return write_large(str, nil) unless joined.bytesize == (held ? held.bytesize + size : size)
 
-        @held = joined
+        @held = joined unless joined.empty?
         size
       end
 
@@ -160,7 +158,7 @@ module Onewrite
         # A subclass goes to the library as it is, which may call methods that it defines anew.
         body = String.new(str) if size && str.instance_of?(String)
         if body && body.bytesize == size
-          return write_both(held, body) if @plain && @limit == MOST && room?(held.bytesize + size)
+          return write_both(held, body) if @limit == MOST && at_once?(held.bytesize + size)
 
           cut = @limit - held.bytesize
           cut = FIRST_OF_BODY if @plain && cut > FIRST_OF_BODY
@@ -170,16 +168,28 @@ module Onewrite
         pass_on(str)
       end
 
-      # Whether the kernel takes *size* bytes at once. IO#write has no time limit, so it is used only where it cannot wait:
-      # the send buffer is empty and counts up to twice the bytes.
-      def room?(size)
-        return false unless WRITEV && SIOCOUTQ && @direct && !@socket.debug_output
+      # True if a write may bypass Net::BufferedIO: only to a real socket, plain or TLS, and only while no other gem has replaced
+      # a method that the library's write uses. An alias chain keeps a method's owner, so its place is compared.
+      def untouched?
+        NONBLOCK && (@plain || (defined?(OpenSSL::SSL::SSLSocket) && @io.is_a?(OpenSSL::SSL::SSLSocket))) &&
+          [:write, :writing, :write0].all? { |name| @socket.method(name).source_location.to_a.first == LIBRARY }
+      end
 
-        @buffer ||= @io.getsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF).int / 2
-        return false if size > @buffer
+      # Whether one IO#write of *size* bytes does what write_nonblock does. It has no time limit, so the kernel must take all at
+      # once: the send buffer is empty, and its limit counts up to twice the bytes. IO#write also calls a scheduler of Fibers, and
+      # converts to an encoding of the socket.
+      def at_once?(size)
+        return false unless WRITEV && @plain && @direct && @io.singleton_methods(false).empty?
+        return false if @io.external_encoding != Encoding::BINARY || (SCHEDULED && Fiber.current_scheduler)
 
-        @io.ioctl(SIOCOUTQ, @queued ||= NOTHING.dup)
-        @queued.start_with?(NOTHING)
+        if @vector.nil?
+          place = @io.method(:write_nonblock).source_location.to_a.first
+          @vector = place == SOCKETS && @io.method(:write).owner.equal?(IO)
+        end
+        return false unless @vector
+
+        limit, queued = @io.getsockopt(Socket::SOL_SOCKET, SO_MEMINFO).data.unpack(SEND_BUFFER)
+        queued == 0 && size <= limit / 2
       rescue SystemCallError
         false
       end
@@ -205,12 +215,9 @@ module Onewrite
 
       # The library's write of what the program gave.
       # @return [Integer] bytes
-      def pass_on(str, *more)
-        if @call
-          @call.writing(str.bytesize)
-          more.each { |part| @call.writing(part.bytesize) }
-        end
-        @socket.write(str, *more)
+      def pass_on(*strs)
+        strs.each { |str| @call.writing((size = str.bytesize).is_a?(Integer) ? size : 0) } if @call
+        @socket.write(*strs)
       end
 
       # The library has sent the bytes held when a source of the body fails. Its error is the one to raise.
