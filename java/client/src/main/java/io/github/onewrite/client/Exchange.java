@@ -60,6 +60,13 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
+    /** Neighbours in the pool's list. */
+    @Nullable
+    Exchange previous;
+
+    @Nullable
+    Exchange next;
+
     final Settings settings;
     private final Request request;
     private final OnewriteNetty.Call timing;

@@ -29,10 +29,7 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
-import java.util.HashSet;
-import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import javax.net.ssl.SSLParameters;
 import org.jspecify.annotations.Nullable;
@@ -54,12 +51,15 @@ final class OriginPool extends FixedChannelPool {
     /** Exchanges that wait for a connection, in the order of the pool's queue. */
     private final ArrayDeque<Exchange> waiting = new ArrayDeque<>();
 
-    /** Exchanges that are not over. */
-    private final Set<Exchange> calls = new HashSet<>();
+    /** The first of the exchanges that are not over, which are linked. */
+    private @Nullable Exchange calls;
 
     /** Netty 4.2 may end a loop without closing its channels, and then nothing else ends their calls. */
-    private final FutureListener<Object> loopEnded = ended ->
-            List.copyOf(calls).forEach(call -> call.fail(new RejectedExecutionException("the event loop has ended")));
+    private final FutureListener<Object> loopEnded = ended -> {
+        while (calls != null) {
+            calls.fail(new RejectedExecutionException("the event loop has ended"));
+        }
+    };
 
     private boolean shutDown;
 
@@ -113,7 +113,7 @@ final class OriginPool extends FixedChannelPool {
         }
         shutDown = true;
         closeAsync();
-        left(null);
+        endListening();
     }
 
     /**
@@ -148,17 +148,36 @@ final class OriginPool extends FixedChannelPool {
         return onewrite.apply(bootstrap);
     }
 
-    /** An exchange is over. The last one of a closed pool ends the listening: the loop may live on. */
-    void left(@Nullable Exchange exchange) {
-        calls.remove(exchange);
-        if (shutDown && calls.isEmpty()) {
+    /** An exchange is over. */
+    void left(Exchange exchange) {
+        Exchange after = exchange.next;
+        if (exchange == calls) {
+            calls = after;
+        } else if (exchange.previous != null) {
+            exchange.previous.next = after;
+        }
+        if (after != null) {
+            after.previous = exchange.previous;
+        }
+        exchange.previous = null; // a caller may keep a response, and with it its exchange
+        exchange.next = null;
+        endListening();
+    }
+
+    /** The loop may live on after the last exchange of a pool that is shut down. */
+    private void endListening() {
+        if (shutDown && calls == null) {
             loop.terminationFuture().removeListener(loopEnded);
         }
     }
 
     /** Acquires a channel for an exchange. */
     void acquire(Exchange exchange) {
-        calls.add(exchange);
+        exchange.next = calls;
+        if (calls != null) {
+            calls.previous = exchange;
+        }
+        calls = exchange;
         Promise<Channel> promise = loop.newPromise();
         acquiring = exchange;
         acquire(promise);
