@@ -46,7 +46,7 @@ module Onewrite
         private_there = where.private_method_defined?(name)
         STOCK[name] = where.instance_method(name)
         where.__send__(:include, patch)
-        where.class_eval(<<-RUBY, __FILE__, __LINE__ + 1) # rubocop:disable Style/DocumentDynamicEvalDefinition
+        where.class_eval(<<-RUBY, __FILE__, __LINE__ + 1)
           #{"private" if private_there}
           def #{name}(*args)
             onewrite_#{name}(*args)
