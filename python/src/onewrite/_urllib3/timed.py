@@ -8,6 +8,7 @@ import re
 import types
 import typing
 
+from .._base_version import IS_V1
 from .._timing.record import Call, now
 
 HTTPResponse = http.client.HTTPResponse
@@ -82,7 +83,7 @@ class TimedOptions(list[typing.Any]):
         self._call = call
 
     def __bool__(self) -> bool:
-        return True  # urllib3 1.26 does not pass on an empty list
+        return IS_V1 or len(self) > 0  # urllib3 1.26 does not pass on an empty list
 
     def __iter__(self) -> typing.Iterator[typing.Any]:
         call = self._call
