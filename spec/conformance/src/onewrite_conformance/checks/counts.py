@@ -141,7 +141,7 @@ def judge_mode(what: str, values: list[Any], wanted: Any, verdict: Verdict, excu
 
     The counters behind the excuse are the whole host's, so on a busy machine they would excuse a client that splits
     any number of its requests. They excuse a fifth of the requests at most, as in the command line tool. Where the
-    client's own socket could be asked, its segments were taken off before (`sent_once`).
+    client's socket could be read, its segments were taken off before (`sent_once`).
     """
     known = [value for value in values if value is not None]
     if not known:

@@ -74,7 +74,7 @@ def _early(exchange: Exchange) -> bool:
 
 
 def even(exchange: Exchange, boundary: bool = False) -> bytes:
-    """The bytes of a request, with the judge's ports and, if asked, multipart boundaries evened out.
+    """The bytes of a request, with the judge's ports and, with `boundary`, multipart boundaries evened out.
 
     Behind an early answer a body may be there or not.
     """

@@ -19,7 +19,7 @@ class Verdict:
 
 
 def matches(value: Any, wanted: Any) -> bool:
-    """Whether a value is the wanted one, one of the wanted ones, or within `{min, max}`."""
+    """Whether a value equals `wanted`, is in that list, or lies within `{min, max}`."""
     if isinstance(wanted, dict):
         return value is not None and wanted.get("min", value) <= value <= wanted.get("max", value)
     if isinstance(wanted, list):

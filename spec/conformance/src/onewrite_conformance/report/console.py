@@ -78,6 +78,6 @@ def close(results: list[Result]) -> None:
 
 
 def _short(text: str, most: int = 100) -> str:
-    """The beginning of a problem and, of several lines, the last one, which of a trace has the error."""
+    """The beginning of a problem, and the last of several lines, where a trace has its error."""
     lines = text.strip().splitlines() or [""]
     return lines[0][:most] + (f" … {lines[-1].strip()[:most]}" if len(lines) > 1 else lines[0][most : 2 * most])

@@ -81,7 +81,7 @@ class Judge:
     def drawn(self) -> dict[str, list[Run]]:
         """The runs of each case in a random order, the least used combination of client, scheme and route first.
 
-        The cases of one environment have the same client, for each client starts a driver of its own there.
+        The cases of one environment have the same client, for each client starts another driver.
         """
         chance = random.Random(f"{self.draw}/{self.adapter.name}")
         runs: dict[str, list[Run]] = {}

@@ -60,9 +60,9 @@ def times(value: Any) -> float:
 class Plan:
     """Hands out shares to workers, which have numbers; at most `most` of them work in the same lane.
 
-    Each worker has its own drivers, and starting them costs more than judging by them: a JVM's first second is its
-    dearest. So few workers take a lane, and the lane with the most left comes first. How long a lane takes in fact is
-    measured on the shares that came back, by `clock` (seconds).
+    Each worker starts drivers, which costs more than judging by them: a JVM's first second is its dearest. So few
+    workers take a lane, and the lane with the most left comes first. How long a lane takes is measured on the shares
+    that came back, by `clock` (seconds).
     """
 
     def __init__(self, shares: list[Share], most: int, clock: Callable[[], float] = time.monotonic) -> None:

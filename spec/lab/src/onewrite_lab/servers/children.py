@@ -37,7 +37,7 @@ def script(path: Path, *arguments: str) -> list[str]:
 
 
 def guarded(*command: str) -> list[str]:
-    """A command line that runs the program until the standard input of this one ends."""
+    """A command line that runs the program, and ends it when standard input ends."""
     return script(Path(__file__).with_name("until_eof.py"), *command)
 
 

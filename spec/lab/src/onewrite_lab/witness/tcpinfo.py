@@ -1,7 +1,7 @@
 """The kernel's account of one TCP connection, read with getsockopt(TCP_INFO).
 
-Offsets are those of struct tcp_info in the kernel's include/uapi/linux/tcp.h. The kernel returns as much
-as it knows; a field beyond what came back is None.
+Offsets are those of struct tcp_info in the kernel's include/uapi/linux/tcp.h. An older kernel returns
+less; a field beyond what came back is None.
 """
 
 from __future__ import annotations
