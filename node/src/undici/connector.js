@@ -28,10 +28,10 @@ import { setNoDelay } from '../wire/nodelay.js'
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
 
-/** @param {Connector} connect @param {ClientConfig} config @param {Line} line @returns {Connector} */
-export function wrapConnector (connect, config, line) {
+/** @param {Connector} base @param {ClientConfig} config @param {Line} line @returns {Connector} */
+export function wrapConnector (base, config, line) {
   // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
-  return /** @this {any} */ function (options, callback) {
+  return /** @this {any} */ function connect (options, callback) {
     const { hooks, connecting, noDelay } = config
     const secure = options.protocol === 'https:'
     const connection = hooks === null ? null : new Connection(options.hostname ?? options.host, secure)
@@ -39,7 +39,7 @@ export function wrapConnector (connect, config, line) {
     if (connecting !== undefined) connecting.connection = connection
     let socket
     try {
-      socket = connect.call(this, options, (error, socket) => {
+      socket = base.call(this, options, (error, socket) => {
         if (error || !socket) connection?.failed(error)
         else {
           line.socket = socket
