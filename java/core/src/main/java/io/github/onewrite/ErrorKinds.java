@@ -97,6 +97,9 @@ public final class ErrorKinds {
         if (message.equals("Connection reset") || isSystemError(message, "Connection reset by peer")) {
             return ErrorKind.RESET;
         }
+        if (message.startsWith("SOCKS: ")) {
+            return ErrorKind.CONNECT;
+        }
         return CLOSED.contains(message) || isSystemError(message, "Broken pipe") ? ErrorKind.CLOSED : null;
     }
 

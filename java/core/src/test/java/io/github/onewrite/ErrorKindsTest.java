@@ -45,6 +45,7 @@ class ErrorKindsTest {
                 Arguments.of(
                         ErrorKind.CLOSED, new IOException("writevAddresses(..) failed with error(-32): Broken pipe")),
                 Arguments.of(ErrorKind.CLOSED, new SocketException("Socket closed")),
+                Arguments.of(ErrorKind.CONNECT, new SocketException("SOCKS: Connection refused")),
                 Arguments.of(ErrorKind.PROTOCOL, new ProtocolException("Unexpected status line: closed")),
                 Arguments.of(ErrorKind.OTHER, new IllegalArgumentException("a request that is refused")),
                 Arguments.of(ErrorKind.OTHER, new Broken()));

@@ -7,6 +7,7 @@ import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.PrematureChannelClosureException;
 import io.netty.handler.ssl.SslHandshakeTimeoutException;
 import io.netty.handler.timeout.TimeoutException;
+import java.net.ConnectException;
 import java.util.Set;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
@@ -31,6 +32,10 @@ public final class NettyErrors {
                 || error instanceof ConnectTimeoutException
                 || error instanceof SslHandshakeTimeoutException) {
             return ErrorKind.TIMEOUT;
+        }
+        if (error instanceof SSLException && error.getCause() instanceof ConnectException) {
+            // The handshake is not begun, because a proxy refuses.
+            return ErrorKind.CONNECT;
         }
         if (error instanceof PrematureChannelClosureException) {
             return ErrorKind.CLOSED;

@@ -36,10 +36,10 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @EnabledOnOs(OS.LINUX)
 class StallTest {
-    private static final int PAIRS = 60;
+    private static final int PAIRS = 300;
 
-    /** Two equal clients reach this in 1.4 of 100 runs. */
-    private static final int MOST_OF_THEM = 39;
+    /** Pairs won less pairs lost. Two equal clients reach this in 1.3 of 100 runs; a busy machine takes more pairs. */
+    private static final int LEAD = 43;
 
     @TempDir
     static Path dir;
@@ -99,9 +99,9 @@ class StallTest {
     private static void savesAStall(String url, int size, boolean fresh) throws Exception {
         OkHttpClient stock = stock();
         OkHttpClient cured = cured();
-        int won = 0;
+        int lead = 0;
         StringBuilder pairs = new StringBuilder();
-        for (int i = -3; i < PAIRS && won < MOST_OF_THEM; i++) {
+        for (int i = -3; i < PAIRS && lead < LEAD; i++) {
             if (fresh) {
                 stock.connectionPool().evictAll();
                 cured.connectionPool().evictAll();
@@ -109,13 +109,12 @@ class StallTest {
             double without = millis(stock, url, size);
             double with = millis(cured, url, size);
             if (i >= 0) {
-                won += with < without ? 1 : 0;
+                lead += with < without ? 1 : -1;
                 pairs.append(String.format(Locale.ROOT, "%.1f/%.1f ", without, with));
             }
         }
-        int faster = won;
-        assertTrue(
-                faster >= MOST_OF_THEM, () -> faster + " of " + PAIRS + " were faster; stock/onewrite in ms: " + pairs);
+        int reached = lead;
+        assertTrue(reached >= LEAD, () -> "a lead of " + reached + "; stock/onewrite in ms: " + pairs);
     }
 
     /** The cause of the difference, seen directly: TCP_NODELAY is on before the first byte of the handshake. */

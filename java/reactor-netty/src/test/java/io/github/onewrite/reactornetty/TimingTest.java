@@ -352,6 +352,18 @@ class TimingTest implements AppliedTwice {
         }
     }
 
+    /** TLS is over the tunnel, which the proxy refuses: Netty has this as a failure of TLS. */
+    @Test
+    void aProxyThatRefuses() throws Exception {
+        try (TestServer proxy = TestServer.answeringOnce("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")) {
+            SslContext trusting = trusting();
+            HttpClient client = through(proxy).secure(tls -> tls.sslContext(trusting));
+            Timing timing = failed(customizer().apply(client), "https://localhost/");
+            assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
+            assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
+        }
+    }
+
     /** Its last content comes from an encoder that is one message above the handlers. */
     @Test
     void aMultipartForm() throws Exception {
