@@ -14,7 +14,7 @@ module Onewrite
     end
 
     ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1+".freeze
-    SESSION = %i[@socket @debug_output @keep_alive_timeout @last_communicated].freeze
+    SESSION = %i[@socket @debug_output].freeze
     REQUEST = %i[@body @body_stream @body_data].freeze
     RESPONSE = %i[@header @socket @read @body_exist].freeze
     SOCKET = %i[io write writing write0 rbuf_fill debug_output continue_timeout closed? close].freeze

@@ -12,10 +12,6 @@ module Onewrite
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
     # line may come later. Errors are those that the library's own read would raise next.
     module ResponseHead
-      # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
-      OFFSET = Net::BufferedIO.new(nil).instance_variable_defined?(:@rbuf_offset)
-      private_constant :OFFSET
-
       private
 
       # One long method, because each method call costs.
@@ -26,8 +22,9 @@ module Onewrite
 
         socket = connection.socket
         connection.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
+        # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
         buffer = socket.instance_variable_get(:@rbuf)
-        offset = OFFSET ? socket.instance_variable_get(:@rbuf_offset) : 0
+        offset = socket.instance_variable_get(:@rbuf_offset) || 0
         socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= offset
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         if (sent = call.request_end) && now - sent > Live::SOON_NS

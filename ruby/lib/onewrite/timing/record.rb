@@ -177,8 +177,7 @@ module Onewrite
       @origin @anchor @method @path @attempted @begun @headed @finished @earlier @listeners @frame @last @connection
       @error_kind @error_phase @started_at_mono_ns
     ].freeze
-    VARIABLE = Kernel.instance_method(:instance_variable_get)
-    private_constant :OTHERS, :VARIABLE
+    private_constant :OTHERS
 
     # @return [Array<#on_event>, nil] nil without a listener
     attr_reader :listeners
@@ -195,11 +194,14 @@ module Onewrite
       @started_at_mono_ns = @attempt_started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     end
 
-    # Takes method and path of a request that is not sent, or not yet. No method of it is called: it may be any object.
+    # Takes method and path of a request that is not sent, or not yet. No method that it defines is called: it may be any object.
     def name_of(req)
       return if @method || !(Object === req)
 
-      @method, @path = %i[@method @path].map { |name| VARIABLE.bind(req).call(name) }
+      @method = req.instance_variable_get(:@method)
+      @path = req.instance_variable_get(:@path)
+    rescue NoMethodError # of a mock
+      nil
     end
 
     # @param frame [Hooks::Frame] that notes which listener runs
