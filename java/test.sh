@@ -12,6 +12,10 @@ rm -rf ./*/target/surefire-reports
 options=(
   -Dsurefire.rerunFailingTestsCount=2
   -Djunit.jupiter.execution.order.random.seed="${SEED:-0}"
+  # A test that hangs, even in a wait that ignores interrupts, ends with the stacks of all threads.
+  -Djunit.jupiter.execution.timeout.default=100s
+  -Djunit.jupiter.execution.timeout.thread.mode.default=SEPARATE_THREAD
+  -Djunit.jupiter.execution.timeout.threaddump.enabled=true
   "-Djunit.jupiter.testclass.order.default=org.junit.jupiter.api.ClassOrderer\$Random"
   "-Djunit.jupiter.testmethod.order.default=org.junit.jupiter.api.MethodOrderer\$Random"
 )
