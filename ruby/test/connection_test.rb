@@ -204,6 +204,10 @@ class ConnectionTest < OnewriteTest
       @socket.write(*texts)
     end
 
+    def nil?
+      false
+    end
+
     %i[readline readuntil read read_all close closed? io continue_timeout eof? debug_output].each do |name|
       define_method(name) { |*args, &block| @socket.__send__(name, *args, &block) }
     end

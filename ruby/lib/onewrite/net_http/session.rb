@@ -147,7 +147,7 @@ module Onewrite
       # Closes the connection of a request that was given up, unless nothing of its response is left there.
       # @param response [Net::HTTPResponse, nil] that the caller got, from *socket*
       def onewrite_give_up(response, socket)
-        return if @socket.nil? || @socket.closed?
+        return if !@socket || @socket.closed?
         return if response && socket.equal?(@socket) &&
                   (response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist))
 
