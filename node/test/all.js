@@ -8,7 +8,7 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { inspect } from 'node:util'
 
-const LIMIT_S = Number(process.env.LIMIT_S || 100)
+const LIMIT_S = Number(process.env.LIMIT_S || 300)
 
 const [report, ...files] = process.argv.slice(2)
 const [only, name] = (process.env.TEST || '').split(/::(.*)/s)
