@@ -30,7 +30,7 @@ const VARIANTS = {
   'every event': { onTiming, listener: { onEvent () {} } }
 }
 /** Name, kind of call, callers, connections. @type {[string, string, number, number][]} */
-const CLIENTS = [['undici × 50', 'buffer', 50, 10], ['node:http × 10', 'http', 10, 10]]
+const CLIENTS = [['undici, 50 callers', 'buffer', 50, 10], ['node:http, 10 callers', 'http', 10, 10]]
 /** At most this many times stock. @type {Record<string, number[]>} */
 const GOALS = { onewrite: [1.02, 1.03], on_timing: [1.1, 1.1], 'every event': [1.15, 1.15] }
 const NAMES = Object.keys(VARIANTS)
@@ -121,7 +121,7 @@ function write (rows, sets, rounds) {
     `| ${name} | ${cpu} | ${ratio.toFixed(2)} | ${low.toFixed(2)} to ${high.toFixed(2)} | ${goal} |`)
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
-CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. × is the number of callers. "stock again" is a second stock client and shows the error.
+CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock client and shows the error.
 
 The five clients take turns in one process, in slices of ${SLICE_MS} ms, in a new order each round. So they share heap and compiled code; processes of their own differ by more than the cost. A row is the median of ${sets} processes with ${rounds} rounds each, the least and the most.
 
