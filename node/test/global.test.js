@@ -60,7 +60,8 @@ describe('what the program has chosen stays, with one warning', () => {
     'EnvHttpProxyAgent with a factory': 'new undici.EnvHttpProxyAgent({ factory: (origin, options) => new undici.Pool(origin, options) })',
     RetryAgent: 'new undici.RetryAgent(new undici.Agent())',
     Pool: 'new undici.Pool("http://localhost")',
-    'plain object': '{ dispatch () { return true } }'
+    'plain object': '{ dispatch () { return true } }',
+    'object whose class cannot be read': '{ dispatch () { return true }, get constructor () { throw new Error("private") } }'
   })) {
     test(name, async () => {
       const { out } = await runScript(`${head}

@@ -1,10 +1,11 @@
 // A call has one record, whatever stands between the caller and the connection; over HTTP/2 its phases are right or absent.
 
 import assert from 'node:assert/strict'
+import http from 'node:http'
 import http2 from 'node:http2'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
-import { Agent, clientFactory, Pool, RetryAgent } from '../src/index.js'
+import { Agent, clientFactory, HttpAgent, Pool, RetryAgent } from '../src/index.js'
 import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
@@ -111,6 +112,35 @@ test('a retry below an interceptor that makes its own options is an attempt of t
       ['callStart', ...[0, 1].flatMap((at) => ['attemptStart', 'queueStart', 'queueEnd', 'attemptEnd'].map((each) => each + at)), 'callEnd1'], name)
     await agent.destroy()
   }
+  await server.close()
+})
+
+test('a composed call that runs delays no event of other requests', { timeout: 20_000 }, async () => {
+  const answers = []
+  const server = await startServer((socket) => answers.push(() => answerOk(socket)))
+  const seen = recorder()
+  const names = () => seen.names().join(' ')
+  const agent = new Agent({ connections: 1, ...seen.hooks })
+  const send = (dispatcher) => undici.request(server.origin, { dispatcher }).then(({ body }) => body.text())
+  const first = send(agent.compose(undici.interceptors.retry()))
+  await until(() => answers.length === 1)
+  // These wait for the connection.
+  for (const dispatcher of [agent.compose(undici.interceptors.retry()), agent]) {
+    seen.clear()
+    send(dispatcher).catch(() => {})
+    assert.equal(names(), 'callStart attemptStart queueStart')
+  }
+  // An interceptor that passes the request to nobody.
+  new Agent(recorder().hooks).compose(() => () => true).dispatch({ origin: server.origin, path: '/', method: 'GET' }, new Wrapping({}))
+  const other = recorder()
+  const httpAgent = new HttpAgent(other.hooks)
+  const request = http.get(server.origin, { agent: httpAgent }).on('error', () => {})
+  await until(() => answers.length === 2)
+  assert.equal(other.names().at(-1), 'connectionAcquired')
+  request.destroy()
+  answers[0]()
+  assert.equal(await first, 'ok')
+  await agent.destroy()
   await server.close()
 })
 

@@ -15,7 +15,8 @@ import { Timing } from './record.js'
 /** @typedef {import('./events.js').TimingEvent} TimingEvent */
 /** @typedef {import('./hooks.js').Hooks} Hooks */
 /** @typedef {import('./attempt.js').Phase} Phase */
-/** @typedef {{hooks: Hooks | null, source?: object}} Owner */
+/** @typedef {{waiting: number}} Source `waiting`: composed calls whose next attempt has not begun */
+/** @typedef {{hooks: Hooks | null, source?: Source}} Owner */
 /**
  * Sends the request of a call, on its present connection. With `wasSent` it reports whether the request was sent, where
  * `requestSent()` is not called.
@@ -24,8 +25,6 @@ import { Timing } from './record.js'
 
 /** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
-/** How many composed calls run. */
-let composedCalls = 0
 
 /** @internal The record of a call, with what fills it. */
 export class Call extends Timing {
@@ -53,7 +52,7 @@ export class Call extends Timing {
   #sent = false
   /** What was written has been taken over from the connection. */
   #captured = false
-  /** Configurations whose hooks this call has. @type {unknown[]} */
+  /** Of the configurations whose hooks this call has. @type {(Source | undefined)[]} */
   #sources
   /** @type {Carrier | null} */
   #carrier = null
@@ -62,6 +61,8 @@ export class Call extends Timing {
    * @type {{outcome: 'error' | 'cancelled', now: number, kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
    */
   #failure = null
+  /** A composed call whose next attempt has not begun. */
+  #waiting = false
   /** The composed call of which this is an attempt. @type {Call | null} */
   #whole = null
   /**
@@ -80,10 +81,10 @@ export class Call extends Timing {
     this.#context = context
     this.#makers = runningHooks(context)
     this.#composed = composed
-    if (composedCalls > 0) this.#held = []
-    if (composed) composedCalls++
     this.#attempt = attempt
     this.#sources = [owner.source]
+    if (owner.source !== undefined && owner.source.waiting > 0) this.#held = []
+    this.#wait(true)
     if (this.#hooks.observers.length > 0) this.#observed = this.#hooks.begin()
     this.#start(this.#receivers, !composed)
   }
@@ -105,6 +106,14 @@ export class Call extends Timing {
     const { startedAtMonoNs } = this.#attempt
     if (attemptStart !== null) this.#emitAtStart(attemptStart, this.#event('attemptStart', startedAtMonoNs))
     if (queueStart !== null) this.#emitAtStart(queueStart, this.#event('queueStart', startedAtMonoNs))
+  }
+
+  /** Calls that begin meanwhile hold their events: each may be an attempt of this one. @param {boolean} waiting */
+  #wait (waiting) {
+    const [source] = this.#sources
+    if (!this.#composed || source === undefined || waiting === this.#waiting) return
+    this.#waiting = waiting
+    source.waiting += waiting ? 1 : -1
   }
 
   /** A dispatcher below has hooks too: all are called. @param {Owner} owner */
@@ -133,6 +142,7 @@ export class Call extends Timing {
     }
     this.#attempt = new Attempt(attempts.length, nowNs());
     /** @type {Attempt[]} */ (attempts).push(this.#attempt)
+    this.#wait(false)
     this.#acquired = this.#captured = this.#sent = false
     this.#acquiredNs = this.#firstByteNs = 0
     this.#connection = this.#carrier = null
@@ -393,6 +403,7 @@ export class Call extends Timing {
     this.#acquired = true
     this.#failure = other.#failure
     other.#whole = this
+    this.#wait(!this.running)
   }
 
   /** The handlers above have been called: whether this is an attempt of another call is clear. */
@@ -451,6 +462,8 @@ export class Call extends Timing {
     attempt.endedAtMonoNs = now
     if (this.#connection !== null) this.#connection.active--
     this.#connection = null
+    const whole = this.#outermost
+    if (whole.outcome === undefined) whole.#wait(true)
     const { attemptEnd } = this.#receivers
     if (attemptEnd === null) return
     const event = this.#event('attemptEnd', now)
@@ -461,7 +474,7 @@ export class Call extends Timing {
   #endCall (outcome, now, kind, phase) {
     if (this.outcome !== undefined) return
     this.settle()
-    if (this.#composed) composedCalls--
+    this.#wait(false)
     // Before the end, because a record that has ended freezes its attempts when they are read.
     const index = this.last?.index
     this.outcome = outcome

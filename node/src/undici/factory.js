@@ -25,7 +25,7 @@ export function configOf (options, besideUndicis = true, connect = undefined) {
   const asked = resolveConfig(options, besideUndicis)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   const hooks = resolveHooks(options, config)
-  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: {} }
+  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: { waiting: 0 } }
 }
 
 /** undici's client with a wrapped connector. */

@@ -49,15 +49,24 @@ function isWrapped (dispatcher) {
   return (Wrapper !== undefined && dispatcher instanceof Wrapper) || nameOf(dispatcher) === 'Dispatcher1Wrapper'
 }
 
+/** @returns {any} its class; undefined when it cannot be read */
+function classOf (value) {
+  try {
+    return value?.constructor
+  } catch {
+    return undefined
+  }
+}
+
 /** @returns {string} the name of its class */
-function nameOf (value) { return String(value?.constructor?.name || 'unknown') }
+function nameOf (value) { return String(classOf(value)?.name || 'unknown') }
 
 /**
  * @param {any} dispatcher of any copy of undici, also the one in Node
  * @returns {boolean} an object of undici's class of this name itself, not composed, wrapped or of a subclass
  */
 function isUndicis (dispatcher, name) {
-  const Class = dispatcher?.constructor
+  const Class = classOf(dispatcher)
   if (typeof Class !== 'function') return false
   // A bundle may have renamed the classes of our undici.
   const known = Class === Reflect.get(undici, name) ||
