@@ -415,11 +415,11 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     /** Ends the call, and gives its channel back or closes it. */
     private void leave(boolean keep) {
         over = true;
-        if (callLimit != null) {
-            callLimit.cancel(false);
-        }
         if (pool != null) {
             pool().left(this);
+        }
+        if (callLimit != null) {
+            callLimit.cancel(false);
         }
         Connection used = connection;
         if (used != null && !used.channel().eventLoop().isTerminated()) {

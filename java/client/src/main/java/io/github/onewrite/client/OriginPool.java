@@ -61,8 +61,6 @@ final class OriginPool extends FixedChannelPool {
         }
     };
 
-    private boolean shutDown;
-
     @SuppressWarnings("unchecked")
     OriginPool(
             Settings settings,
@@ -82,7 +80,6 @@ final class OriginPool extends FixedChannelPool {
                 true,
                 true);
         this.loop = loop;
-        loop.terminationFuture().addListener(loopEnded);
         this.open = open;
         Proxy proxy = settings.proxy;
         boolean tunnel = proxy != null && origin.tls();
@@ -111,9 +108,7 @@ final class OriginPool extends FixedChannelPool {
         for (Channel idle = pollChannel(); idle != null; idle = pollChannel()) {
             idle.close();
         }
-        shutDown = true;
         closeAsync();
-        endListening();
     }
 
     /**
@@ -150,31 +145,31 @@ final class OriginPool extends FixedChannelPool {
 
     /** An exchange is over. */
     void left(Exchange exchange) {
+        Exchange before = exchange.previous;
         Exchange after = exchange.next;
-        if (exchange == calls) {
+        if (before != null) {
+            before.next = after;
+        } else if (exchange == calls) {
             calls = after;
-        } else if (exchange.previous != null) {
-            exchange.previous.next = after;
+        } else {
+            return; // it did not begin to acquire
         }
         if (after != null) {
-            after.previous = exchange.previous;
+            after.previous = before;
         }
         exchange.previous = null; // a caller may keep a response, and with it its exchange
         exchange.next = null;
-        endListening();
-    }
-
-    /** The loop may live on after the last exchange of a pool that is shut down. */
-    private void endListening() {
-        if (shutDown && calls == null) {
+        if (calls == null) {
             loop.terminationFuture().removeListener(loopEnded);
         }
     }
 
-    /** Acquires a channel for an exchange. */
+    /** Acquires a channel for an exchange. The pool listens to its loop only while it has calls: the loop may outlive it. */
     void acquire(Exchange exchange) {
-        exchange.next = calls;
-        if (calls != null) {
+        if (calls == null) {
+            loop.terminationFuture().addListener(loopEnded);
+        } else {
+            exchange.next = calls;
             calls.previous = exchange;
         }
         calls = exchange;
