@@ -94,6 +94,21 @@ test('an upgrade is recorded with its status, with and without a listener', asyn
   }
 })
 
+test('a program that removes listeners of its request gets its answer, and a record', { timeout: 20_000 }, async () => {
+  const server = await startServer(answerOk)
+  for (const name of ['socket', 'information', 'timeout', 'error']) {
+    const seen = recorder()
+    const agent = new HttpAgent(seen.hooks)
+    const request = http.get(server.origin, { agent }).removeAllListeners(name)
+    const [response] = await once(request, 'response')
+    response.resume()
+    await until(() => seen.timings.length === 1)
+    assert.deepEqual(seen.timings.map(({ outcome, status }) => [outcome, status]), [['ok', 200]], name)
+    agent.destroy()
+  }
+  await server.close()
+})
+
 test('without a hook no clock is read, and nothing is noted on a request or its socket', () => countingClockReads(async (reads) => {
   const server = await startServer(answerOk)
   const readsWith = async (agent) => {

@@ -129,16 +129,16 @@ class TimedRequest {
   }
 
   closed () {
-    const { call, connection, socket, request } = this
+    const { call, connection, request } = this
     const response = request.res ?? undefined
+    // The program may have removed the listener for 'socket'.
+    const socket = this.socket ?? request.socket
     if (connection?.carrier === this) connection.carrier = null
     request.off('socket', this.onSocket).off('information', this.onInformation).off('timeout', this.onTimeout)
       .off(errorMonitor, this.onError).off('close', this.onClose)
     if (this.push !== undefined && response?.push === this.push) delete response.push
-    if (response?.upgrade) {
-      if (!call.answered) call.head(response.statusCode)
-      return call.finish(false)
-    }
+    if (response !== undefined && !call.answered) call.head(response.statusCode)
+    if (response?.upgrade) return call.finish(false)
     if (response?.complete) return call.finish(!socket.destroyed)
     if (this.failure !== undefined) return call.fail(this.failure)
     if (response === undefined) return call.fail(causeOf(undefined, this.timedOut))
