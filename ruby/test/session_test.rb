@@ -53,6 +53,20 @@ class SessionTest < OnewriteTest
     assert_equal 1, tap.connections
   end
 
+  # A watchdog ends a request so.
+  def test_a_session_that_two_threads_finish_at_once
+    http = session(tap_server)
+    others = [Thread.new { Thread.stop || http.__send__(:do_finish) }]
+    wait_until { others[0].stop? }
+    socket_of(http).io.define_singleton_method(:close) do
+      super()
+      (other = others.pop) && other.run.join(10)
+    end
+    http.finish
+    refute_predicate http, :started?
+    assert_empty others
+  end
+
   def test_a_late_answer_after_an_outer_timeout_reaches_nobody
     late = Queue.new
     tap = tap_server do |seen, socket|

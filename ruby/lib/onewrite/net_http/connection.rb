@@ -64,6 +64,8 @@ module Onewrite
       # Takes this object away from its socket.
       def release
         @socket.__send__(:remove_instance_variable, IVAR)
+      rescue NameError
+        nil # another thread finishes the session, too
       end
 
       # @param request [Integer] the latest whose segments are in the counters

@@ -30,11 +30,7 @@ module Onewrite
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          begin
-            onewrite_not_started(frame, call, hooks, e) if frame && !started
-          ensure
-            Thread.current[CALL] = outer
-          end
+          started || frame.nil? ? Thread.current[CALL] = outer : onewrite_not_started(frame, outer, call, hooks, e)
         end
       end
 
@@ -98,11 +94,7 @@ module Onewrite
             begin
               Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, req, inside, e, events) } unless call.frozen?
             ensure
-              begin
-                Hooks.report(frame, hooks, call, events)
-              ensure
-                Thread.current[CALL] = outer
-              end
+              Hooks.report(frame, outer, hooks, call, events)
             end
           end
         end
@@ -133,7 +125,7 @@ module Onewrite
       end
 
       # Reports a `start` that failed or was cancelled.
-      def onewrite_not_started(frame, call, hooks, error)
+      def onewrite_not_started(frame, outer, call, hooks, error)
         unless hooks.listeners.empty?
           call.listen(hooks.listeners, frame)
           events = []
@@ -144,7 +136,7 @@ module Onewrite
           call.finish(error.is_a?(StandardError) ? :error : :cancelled, error, events)
         end
       ensure
-        Hooks.report(frame, hooks, call, events)
+        Hooks.report(frame, outer, hooks, call, events)
       end
 
       # @param inside [Boolean, nil] whether the caller's block was running: leaving it is no error

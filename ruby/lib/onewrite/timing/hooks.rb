@@ -32,15 +32,9 @@ module Onewrite
   # and the Fiber of the call, because tracers keep their context there.
   module Hooks
     # Calls a block with a record, as a listener is called with an event.
-    class OnTiming
-      attr_reader :block
-
-      def initialize(block)
-        @block = block
-      end
-
+    OnTiming = Struct.new(:block) do
       def on_event(timing)
-        @block.call(timing)
+        block.call(timing)
       end
     end
 
@@ -157,14 +151,19 @@ module Onewrite
         Set.new(NONE, timing ? timings + [timing] : timings, listener ? listeners + [listener] : listeners)
       end
 
-      # Gives the last events and the record of a call to its hooks. If one of them is killed or runs out of time, the others
-      # still get theirs.
+      # Ends the request of *frame*, and gives its last events and its record to its hooks. If one of them is killed or runs out
+      # of time, the others still get theirs.
+      # @param outer [Frame, nil] of the request around it
       # @param events [Array<Event>, nil] nil without listeners
-      def report(frame, set, record, events)
+      def report(frame, outer, set, record, events)
         frame.owner = frame.call = nil
         each_event(frame, set.listeners, events) if events
       ensure
-        give(frame, set.timings, record) unless set.timings.empty?
+        begin
+          give(frame, set.timings, record) unless set.timings.empty?
+        ensure
+          Thread.current[CALL] = outer
+        end
       end
 
       # Calls each of *targets* with *value*. Whatever one raises, throws or returns, the caller gets its answer. Not so for
