@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import gc
+import pickle
 import socket
 import ssl
 import subprocess
@@ -611,3 +613,31 @@ def test_a_hook_that_ends_the_program_costs_no_place_of_the_pool(tap: typing.Any
         with pytest.raises(KeyboardInterrupt):
             http.get(server.url("/end"))
         assert http.get(server.url()).status_code == 200
+
+
+def test_a_finalizer_of_the_users_stream_runs() -> None:
+    freed: list[bool] = []
+
+    class Answer:
+        def __iter__(self) -> typing.Iterator[bytes]:
+            yield b"ok"
+
+        def __del__(self) -> None:
+            freed.append(True)
+
+    class Answering(httpcore.ConnectionPool):
+        def handle_request(self, request: httpcore.Request) -> httpcore.Response:
+            return httpcore.Response(200, content=Answer())
+
+    onewrite.httpx.install(on_timing=print)
+    assert Answering().request("GET", "http://h/").content == b"ok"
+    gc.collect()
+    assert freed == [True]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pool: pickle.loads(pickle.dumps(pool))])
+def test_a_copy_of_a_pool_is_stock(copied: typing.Any) -> None:
+    onewrite.httpx.install(on_timing=print)
+    again = copied(httpcore.AsyncConnectionPool(network_backend=httpcore.AnyIOBackend()))
+    assert type(again) is httpcore.AsyncConnectionPool
+    assert type(again._network_backend) is httpcore.AnyIOBackend

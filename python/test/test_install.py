@@ -282,17 +282,6 @@ def test_hooks_add(tap: typing.Any) -> None:
     http.clear()
 
 
-def test_a_hook_that_raises_keeps_no_other_from_being_called(tap: typing.Any) -> None:
-    def raising(timing: onewrite.Timing) -> None:
-        raise ValueError
-
-    timings: list[onewrite.Timing] = []
-    onewrite.install(on_timing=raising)
-    onewrite.install(on_timing=timings.append)
-    urllib3.PoolManager().request("GET", tap().url())
-    assert len(timings) == 1
-
-
 def test_hooks_removed_while_a_call_goes_on_are_still_called_for_it(tap: typing.Any) -> None:
     timings: list[onewrite.Timing] = []
     installation = onewrite.install(on_timing=timings.append)

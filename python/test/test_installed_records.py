@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
-import socket
 import threading
 import typing
-import weakref
 
 import pytest
 import urllib3
@@ -271,20 +269,3 @@ def test_threads_do_not_meet(recorded: list[onewrite.Timing], tap: typing.Any) -
     for numbers in counts.values():
         assert sorted(numbers) == list(range(1, len(numbers) + 1)), "each request of a connection was counted once"
     http.clear()
-
-
-def test_nothing_is_kept_alive(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
-    http = urllib3.PoolManager()
-    url = tap().url()
-    for _ in range(3):
-        http.request("POST", url, body=b"x")
-    conn = http.connection_from_url(url).pool.queue[-1]
-    assert conn._onewrite_call is None
-    sock = weakref.ref(conn.sock)
-    assert isinstance(sock(), socket.socket)
-    del conn
-    http.clear()
-    del http
-    gc.collect()
-    assert sock() is None, "three records are kept, the connection is not"
-    assert [timing.status for timing in recorded] == [200] * 3

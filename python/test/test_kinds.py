@@ -428,3 +428,38 @@ def test_a_method_that_the_caller_keeps_works_to_the_end_and_after_it(name: str,
         onewrite.install(on_timing=records.append)
     assert found[0] == found[1]
     assert [record.receive_ns is not None for record in records] == [True, True]
+
+
+def test_a_function_of_the_user_makes_the_response(tap: typing.Any) -> None:
+    class Decrypting(urllib3.connection.HTTPConnection):
+        def getresponse(self) -> typing.Any:
+            data = super().getresponse().data
+            return urllib3.HTTPResponse(io.BytesIO(data[::-1]), status=200, preload_content=False)
+
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Decrypting
+
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append)
+    with Pool("127.0.0.1", tap().port) as pool:
+        for preload in (True, False):
+            response = pool.request("GET", "/", preload_content=preload)
+            assert response.data == b"ko"
+            response.release_conn()
+    assert [(record.outcome, record.status) for record in records] == [("ok", 200)] * 2
+
+
+@pytest.mark.parametrize("location", ["http://[bad/", "//[bad]x/"])
+def test_a_location_that_is_no_url(location: str, tap: typing.Any) -> None:
+    moved = f"HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
+    server = tap(lambda peer, seen: peer.send(moved if len(server.seen) % 2 else reply(b"ok")))
+    found: list[str] = []
+    for _ in range(2):
+        server.seen.clear()
+        with urllib3.HTTPConnectionPool("127.0.0.1", server.port) as pool:
+            try:
+                found.append(str(pool.request("GET", "/").status))
+            except Exception as error:
+                found.append(repr(error))
+        onewrite.install(on_timing=print)
+    assert found[0] == found[1]

@@ -142,42 +142,6 @@ def test_a_manager_that_goes_round_servers(library: typing.Any, kind: str, tap: 
         pool.close()
 
 
-def test_a_request_made_while_another_goes_on(tap: typing.Any) -> None:
-    """A headers object makes a request while it is copied for another one: the two are independent."""
-    server = tap(lambda peer, seen: peer.send(CHUNKED if "/outer" in seen.line else reply(b"inner")))
-    inner: list[bytes] = []
-
-    class Signing(dict):  # type: ignore[type-arg]
-        def copy(self) -> dict[str, str]:
-            inner.append(pool.request("GET", "/inner").data)
-            return dict(self)
-
-    pool = onewrite.HTTPConnectionPool("127.0.0.1", server.port, maxsize=2)
-    pool.request("GET", "/warm")
-    assert pool.urlopen("POST", "/outer", body=b"x", headers=Signing(A="b")).data == b"ok"
-    assert inner == [b"inner"]
-    assert lines(server).count("POST /outer") == 1
-    pool.close()
-
-
-def test_redirects_and_retries_on_a_warm_connection_are_one_record(tap: typing.Any) -> None:
-    answers = {
-        "/moved": [reply(b"", "302 Found", "Location: /there")],
-        "/busy": [reply(b"", "503 Busy"), CHUNKED],
-    }
-    server = tap(lambda peer, seen: peer.send((answers.get(seen.line.split()[1]) or [reply()]).pop(0)))
-    timings: list[onewrite.Timing] = []
-    http = onewrite.PoolManager(on_timing=timings.append)
-    retries = urllib3.Retry(2, status_forcelist=[503], allowed_methods=None)
-    http.request("GET", server.url("/warm"))
-    timings.clear()
-    http.request("POST", server.url("/moved"), body=b"x")
-    http.request("POST", server.url("/busy"), body=b"x", retries=retries)
-    assert [[attempt.status for attempt in one.attempts] for one in timings] == [[302, 200], [503, 200]]
-    assert all(attempt.reused for one in timings for attempt in one.attempts)
-    http.clear()
-
-
 # -- someone gives up, or a hook does ----------------------------------------------------------------
 
 

@@ -169,17 +169,6 @@ def test_a_response_class_of_the_users_own(recorded: list[onewrite.Timing], tap:
     assert all(timing.wait_ns and timing.receive_ns for timing in recorded)
 
 
-def test_the_response_class_can_be_taken_from_the_class(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
-    server = tap()
-    with socket.create_connection(("127.0.0.1", server.port), 20) as sock:
-        sock.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        response = urllib3.connection.HTTPConnection.response_class(sock, method="GET")
-        response.begin()
-        assert (response.status, response.read()) == (200, b"ok")
-        response.close()
-    assert recorded == []
-
-
 def test_an_interim_answer_byte_by_byte(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     whole = b"HTTP/1.1 100 Continue\r\n\r\n" + reply()
 

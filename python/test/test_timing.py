@@ -326,20 +326,6 @@ def test_waiting_for_the_pool(client: typing.Any, tap: typing.Any) -> None:
     }  # fmt: skip
 
 
-def test_a_request_made_by_the_body_of_another(client: typing.Any, tap: typing.Any) -> None:
-    recorder, make = client
-    server = tap()
-    http = make(maxsize=2)
-
-    def body() -> typing.Iterator[bytes]:
-        http.request("GET", server.url("/inner"))
-        yield b"outer"
-
-    http.request("POST", server.url("/outer"), body=body(), chunked=True)
-    assert [timing.url.rsplit("/")[-1] for timing in recorder.timings] == ["inner", "outer"]
-    assert [len(timing.attempts) for timing in recorder.timings] == [1, 1]
-
-
 class Raising(onewrite.TimingListener):
     def on_event(self, event: onewrite.Event) -> None:
         raise RuntimeError(event.name)
@@ -425,15 +411,6 @@ def test_what_pacing_holds_is_not_nagles(writes: int, client: typing.Any, tap: t
             assert attempt.kernel.retransmits or attempt.cause in (None, "peer_window")
             break
     assert held, "pacing has held something back"
-
-
-def test_a_slow_server_is_called_one(tap: typing.Any) -> None:
-    timings: list[onewrite.Timing] = []
-    server = tap(lambda peer, seen: (time.sleep(0.2), peer.send(reply()))[1])
-    http = onewrite.PoolManager(on_timing=timings.append)
-    for _ in range(5):
-        http.request("POST", server.url(), body=b"x" * 200)
-    assert [one.cause for one in timings].count("server") >= 4
 
 
 def test_the_record_in_words_and_as_json(tap: typing.Any) -> None:

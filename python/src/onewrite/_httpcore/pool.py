@@ -119,6 +119,7 @@ class _Body(Front):
         call = self._onewrite_live()
         if call is not None:
             call.abandon()
+        getattr(super(), "__del__", int)()
 
 
 class Body(_Body):

@@ -46,6 +46,11 @@ async def go_async(steps: Steps) -> typing.Any:
         return stop.value
 
 
+def _copy_of(below: typing.Any) -> typing.Any:
+    """Return *below*: a copy of a stream or backend, and a pickle of it, is httpcore's."""
+    return below
+
+
 class _Wrapped:
     """A network stream. Its methods are written once, as steps that are run or awaited."""
 
@@ -117,6 +122,9 @@ class _Wrapped:
     def __getattr__(self, name: str) -> typing.Any:
         return getattr(self._stream, name)
 
+    def __reduce__(self) -> typing.Any:
+        return _copy_of, (self._stream,)
+
 
 class Stream(_Wrapped):
     """A blocking network stream (httpcore's NetworkStream)."""
@@ -178,6 +186,9 @@ class _Wrapping:
 
     def __getattr__(self, name: str) -> typing.Any:
         return getattr(self.below, name)
+
+    def __reduce__(self) -> typing.Any:
+        return _copy_of, (self.below,)
 
 
 class Backend(_Wrapping):

@@ -22,15 +22,14 @@ Hook = typing.Callable[[typing.Any], object]
 class Hooks:
     """What a call reports to. Made once, looked up at the start of each call."""
 
-    __slots__ = ("_beside", "_both", "listener", "on_timing", "sources")
+    __slots__ = ("_beside", "listener", "on_timing", "sources")
 
     def __init__(self, sources: tuple[tuple[Hook | None, typing.Any], ...]) -> None:
         """*sources* are pairs of an on_timing and a listener, either of which may be None."""
         self.sources = sources
         self.on_timing = tuple(hook for hook, _ in sources if hook is not None)
         self.listener: Listener | None = None
-        self._beside: Hooks | None = None
-        self._both = self
+        self._beside: tuple[Hooks, Hooks] | None = None
         for _, listener in sources:
             if listener is not None:
                 methods: Listener = self.listener or {}
@@ -40,9 +39,10 @@ class Hooks:
 
     def beside(self, other: Hooks) -> Hooks:
         """Return hooks that call these and *other*."""
-        if self._beside is not other:
-            self._beside, self._both = other, Hooks(other.sources + self.sources)
-        return self._both
+        found = self._beside  # read and set at once: threads share it
+        if found is None or found[0] is not other:
+            found = self._beside = other, Hooks(other.sources + self.sources)
+        return found[1]
 
     def without(self, running: tuple[Hook, ...]) -> Hooks:
         """Return the hooks but for those of *running*: a hook is not called for a request that it makes itself."""

@@ -6,9 +6,11 @@ write a request (urllib3's own loop, http.client's, botocore's ``_send_output``)
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import sys
 import typing
+from http.client import HTTPResponse
 
 import urllib3.connection
 
@@ -21,7 +23,7 @@ from .._timing.record import Call, now
 from .._wire import nodelay, quickack
 from .._wire.body import PIECES, at_hand
 from .._wire.coalesce import Writer
-from .timed import TimedClass, TimedOptions
+from .timed import TimedOptions, timed_response
 
 if typing.TYPE_CHECKING:
     from urllib3.connection import HTTPConnection as _HTTPConnection
@@ -36,7 +38,7 @@ else:
 _NEW_CONN = getattr(_HTTPConnection, "_new_conn", None)
 
 
-@asleep("response_class", "getresponse")
+@asleep("getresponse")
 class OneWrite(_Behind):
     """Stands in front of a connection's class."""
 
@@ -167,8 +169,6 @@ class OneWrite(_Behind):
 
     # -- the head of the response ---------------------------------------------------------------------
 
-    response_class = TimedClass()
-
     def getresponse(self) -> typing.Any:
         """Read the head of the response: see urllib3."""
         call = self._onewrite_call
@@ -176,17 +176,28 @@ class OneWrite(_Behind):
             return super().getresponse()
         if not call.request_end:
             call.sent()
+        own, timed = vars(self), functools.partial(timed_response, call)
+        kept = own.get("response_class")
         try:
+            if self.response_class is HTTPResponse:  # else a class of the user
+                own["response_class"] = timed
             response: typing.Any = super().getresponse()
         except BaseException as error:
             call.broke(error)
             raise
-        call.response = http_response = getattr(response, "_original_response", response)
+        finally:
+            if own.get("response_class") is timed:
+                del own["response_class"]
+                if kept is not None:
+                    own["response_class"] = kept
         if not call.response_start:  # made by a class of the user
             call.response_began(now())
         call.headers_read(response.status)
-        if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
-            call.body_read(now(), None if http_response is response else response.tell())
+        http_response = getattr(response, "_original_response", response)
+        if isinstance(http_response, HTTPResponse):  # else made by a function of the user
+            call.response = http_response
+            if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
+                call.body_read(now(), None if http_response is response else response.tell())
         return response
 
 

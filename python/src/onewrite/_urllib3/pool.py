@@ -47,7 +47,8 @@ def repeated(call: Call, retries: typing.Any, url: str) -> bool:
     if len(history) <= len(getattr(call.retries, "history", ())):
         return False
     last = history[-1]
-    if urljoin(last.url or "", url) != urljoin(last.url or "", last.redirect_location or ""):
+    ahead = last.redirect_location or last.url
+    if url != ahead and url != urljoin(last.url or "", ahead):  # a pool does not join them, and a location may be bad
         return False  # of a retry policy, which may give its own retries
     call.retries = retries
     call.next_attempt()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import http.client
 import re
-import types
 import typing
 
 from .._base_version import IS_V1
@@ -17,23 +16,8 @@ HTTPResponse = http.client.HTTPResponse
 _FINAL = re.compile(rb"HTTP/1\.[01] (?!100)[1-9][0-9][0-9][ \r]").match
 
 
-class TimedClass:
-    """The attribute ``response_class`` of a connection: it takes times while http.client makes a final response."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._front = owner
-
-    def __get__(self, conn: typing.Any, owner: typing.Any) -> typing.Any:
-        below: typing.Any = super(self._front, owner if conn is None else conn)
-        behind = below.response_class
-        call = None if conn is None else conn._onewrite_call
-        if call is None or not call.request_end or call.response_start or behind is not HTTPResponse:
-            return behind  # also for the answer to a CONNECT, and for a class of the user
-        return types.MethodType(_timed_response, call)
-
-
-def _timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
-    """Make http.client's response, and take the time of its first byte.
+def timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
+    """Make http.client's response, and take the time of its first byte. Stands in for a connection's response_class.
 
     A subclass would show in the caller's hands, and an object whose class has changed is slow in CPython.
     """
