@@ -80,12 +80,6 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
         }
     }
 
-    /** The error of a call, see {@link NettyConnection#typed}. */
-    Throwable typed(@Nullable Channel channel, Throwable thrown) {
-        NettyConnection connection = channel == null ? null : NettyConnection.of(channel);
-        return connection == null ? thrown : connection.typed(thrown);
-    }
-
     private static void onLoop(Channel channel, Runnable task) {
         if (channel.eventLoop().inEventLoop()) {
             task.run();

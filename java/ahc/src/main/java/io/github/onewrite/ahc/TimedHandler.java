@@ -184,8 +184,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
         finish();
         // The client wraps all errors before the request in a ConnectException.
         Throwable cause = thrown.getCause();
-        Throwable why = thrown instanceof ConnectException && cause != null ? cause : thrown;
-        call.failed(channels.typed(channel, why), AhcErrors::kindOf);
+        call.failed(thrown instanceof ConnectException && cause != null ? cause : thrown, AhcErrors::kindOf);
         next.onThrowable(thrown);
     }
 

@@ -344,8 +344,12 @@ class TimingTest implements AppliedTwice {
     @Test
     void anAnswerThatIsNotHttp() throws Exception {
         try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.2\r\n");
-                AsyncHttpClient client = client(Dsl.config().setMaxRequestRetry(0))) {
-            failed(client, server.url(), ErrorKind.PROTOCOL, Phase.WAIT);
+                AsyncHttpClient direct = client();
+                AsyncHttpClient tunnelled =
+                        client(Dsl.config().setProxyServer(new ProxyServer.Builder("127.0.0.1", server.port())))) {
+            failed(direct, server.url(), ErrorKind.PROTOCOL, Phase.WAIT);
+            failed(tunnelled, "https://elsewhere.invalid/", ErrorKind.PROTOCOL, Phase.CONNECT);
+            assertEquals(2, server.connections());
         }
     }
 

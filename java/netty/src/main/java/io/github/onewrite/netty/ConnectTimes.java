@@ -124,6 +124,14 @@ final class ConnectTimes {
         }
     }
 
+    /** The proxy's answer is not HTTP. */
+    void failed(Throwable why) {
+        OnewriteNetty.Call maker = maker();
+        if (maker != null) {
+            maker.failed(why);
+        }
+    }
+
     private void ready() {
         Exchange waits = first;
         first = null;

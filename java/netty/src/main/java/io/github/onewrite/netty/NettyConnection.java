@@ -270,19 +270,14 @@ public final class NettyConnection {
         }
     }
 
-    /** The error with a type that names its kind, where a client passes on what the decoder threw. */
-    public Throwable typed(Throwable thrown) {
-        Throwable known = error;
-        return known != null && known.getCause() == thrown ? known : thrown;
-    }
-
-    /** The bytes that were read are not an HTTP response. */
+    /** The bytes that were read are not an HTTP response: no client tries again after that. */
     void malformed(Throwable cause) {
         // Its type says that the peer is at fault: the decoder has only an IllegalArgumentException.
         Throwable why = cause instanceof CodecException ? cause : new DecoderException(cause);
         error(why);
-        if (ends == Ends.WITH_RESPONSE) {
-            fail(reading(), why);
+        fail(reading(), why);
+        if (times.tunnels()) {
+            times.failed(why);
         }
     }
 

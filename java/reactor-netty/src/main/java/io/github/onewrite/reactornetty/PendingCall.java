@@ -20,7 +20,6 @@ final class PendingCall {
     private final @Nullable Object tag;
     private volatile OnewriteNetty.@Nullable Call call;
     private volatile boolean connected;
-    private volatile @Nullable NettyConnection wire;
     private final AtomicBoolean served = new AtomicBoolean();
 
     PendingCall(OnewriteNetty onewrite, @Nullable Object tag) {
@@ -58,7 +57,6 @@ final class PendingCall {
 
     /** The connection serves the call from now on. */
     void serveBy(NettyConnection connection) {
-        wire = connection;
         connection.serve(connecting());
         served.set(true);
     }
@@ -88,9 +86,8 @@ final class PendingCall {
 
     void failed(Throwable error) {
         OnewriteNetty.Call current = call;
-        NettyConnection connection = wire;
         if (current != null) {
-            current.failed(connection == null ? error : connection.typed(error), ReactorErrors::kindOf);
+            current.failed(error, ReactorErrors::kindOf);
         }
     }
 
