@@ -247,6 +247,11 @@ class HooksTest < OnewriteTest
     "an Exception of a test framework" => ->(_) { raise Minitest::Assertion },
     "an error without a message" => ->(_) { raise Class.new(StandardError) { define_method(:message) { raise } } },
     "a Timeout of its own" => ->(_) { Timeout.timeout(0.01) { sleep } },
+    "a throw after a Timeout of its own" => lambda do |_|
+      Timeout.timeout(0.01) { sleep }
+    rescue Timeout::Error
+      throw :answered
+    end,
     "a StopIteration" => ->(_) { raise StopIteration },
     "a break out of its block" => proc { |_| break }
   }.freeze
@@ -266,6 +271,21 @@ class HooksTest < OnewriteTest
         assert_equal "200", http.request(post("/", "x")).code
       end
     end
+  end
+
+  def test_a_throw_after_a_time_limit_in_the_block_of_the_request_does_not_replace_the_answer
+    http = session(tap_server)
+    hook = Onewrite.on_timing { throw :answered }
+    response = catch(:answered) do
+      http.request(post("/", "x")) do
+        Timeout.timeout(0.01) { sleep }
+      rescue Timeout::Error
+        nil
+      end
+    end
+    assert_equal "200", response.code
+  ensure
+    hook.remove
   end
 
   # Timeouts of other threads begin and end all the while.

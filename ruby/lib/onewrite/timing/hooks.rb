@@ -71,7 +71,7 @@ module Onewrite
         @running ? [*within, @running] : within
       end
 
-      # A time limit around the request ran out.
+      # A time limit around the request ran out while a hook ran.
       def expire
         @expired = true
         @outer.expire if defined?(@outer)
@@ -88,7 +88,7 @@ module Onewrite
       def exception(*)
         here = Thread.current
         frame = here[CALL] if here.equal?(thread)
-        frame.expire if frame
+        frame.expire if frame && Hooks.within_limit?(caller_locations(1))
         super
       end
     end
@@ -187,6 +187,14 @@ module Onewrite
         return failed(nil) unless ended || Thread.current.status == "aborting" || frame.expired? # rubocop:disable Lint/EnsureReturn
       end
 
+      # @param locations [Array<Thread::Backtrace::Location>] of an error that strikes anywhere in a hook
+      # @return [Boolean] whether there is a Timeout.timeout around the request, and none within the hook
+      def within_limit?(locations)
+        paths = locations.map(&:path)
+        own = paths.index(__FILE__)
+        !own.nil? && paths.first(own).grep(TIMEOUT).empty? && !paths.drop(own).grep(TIMEOUT).empty?
+      end
+
       private
 
       def each_event(frame, listeners, events, at = 0)
@@ -198,14 +206,9 @@ module Onewrite
         each_event(frame, listeners, events, at + 1) if at < events.size
       end
 
-      # Whether a Timeout.timeout around the request, with an error class, ran out. Its error strikes anywhere in the hook. That
-      # of a Timeout.timeout within the hook comes from there.
+      # Whether a Timeout.timeout around the request, with an error class, ran out.
       def time_limit?(error)
-        return false unless error.message == EXPIRED && error.backtrace_locations
-
-        paths = error.backtrace_locations.map(&:path)
-        own = paths.index(__FILE__)
-        paths.first(own).grep(TIMEOUT).empty? && !paths.drop(own).grep(TIMEOUT).empty?
+        error.message == EXPIRED && within_limit?(error.backtrace_locations)
       rescue Exception # rubocop:disable Lint/RescueException -- as of an error whose message raises
         false
       end
