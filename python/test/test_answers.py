@@ -252,19 +252,6 @@ def test_retries_and_redirects_are_urllib3s(tap: typing.Any) -> None:
     assert lines[0] == lines[1]
 
 
-def test_attempts_of_a_retried_call(tap: typing.Any) -> None:
-    answers = [reply(), reply(b"", "503 Busy"), reply(b"", "503 Busy"), reply(b"done")]
-    server = tap(lambda peer, seen: peer.send(answers.pop(0)))
-    timings: list[onewrite.Timing] = []
-    retries = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None)
-    http = onewrite.PoolManager(on_timing=timings.append, retries=retries)
-    http.request("GET", server.url())
-    assert http.request("POST", server.url(), body=b"x").data == b"done"
-    assert [one.status for one in timings[1].attempts] == [503, 503, 200]
-    assert [one.conn_requests for one in timings[1].attempts] == [2, 3, 4]
-    assert timings[1].total_ns >= sum(one.total_ns or 0 for one in timings[1].attempts)
-
-
 def test_a_connection_that_the_server_has_closed_is_replaced(tap: typing.Any) -> None:
     closing = threading.Event()
 

@@ -107,37 +107,23 @@ def test_errors_are_those_of_stock(name: str, runtime: str, way: str, tap: typin
     assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [("error", kind, phase)]
 
 
-def test_nobody_listens(runtime: str, way: str) -> None:
+@pytest.mark.parametrize("kind", ["connect", "dns", "tls"])
+def test_no_connection(kind: str, runtime: str, way: str, tap: typing.Any) -> None:
+    timings: list[onewrite.Timing] = []
+    context = ssl.create_default_context()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        calls = [("POST", f"http://127.0.0.1:{closed.getsockname()[1]}/", {"content": b"x"})]
-        timings: list[onewrite.Timing] = []
-        stock = trouble(Clients("httpx", runtime, "stock"), calls)
-        ours = trouble(Clients("httpx", runtime, way), calls, hooks={"on_timing": timings.append})
+        urls = {
+            "connect": f"http://127.0.0.1:{closed.getsockname()[1]}/",
+            "dns": "http://no-such-name.invalid/",
+            "tls": tap(tls=True).url(),
+        }
+        calls = [("POST", urls[kind], {"content": b"x"})]
+        stock = trouble(Clients("httpx", runtime, "stock"), calls, context)
+        ours = trouble(Clients("httpx", runtime, way), calls, context, hooks={"on_timing": timings.append})
     assert ours == stock
-    assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [
-        ("error", "connect", "connect")
-    ]
-
-
-def test_no_such_name(runtime: str, way: str) -> None:
-    timings: list[onewrite.Timing] = []
-    calls = [("GET", "http://no-such-name.invalid/", {})]
-    stock = trouble(Clients("httpx", runtime, "stock"), calls)
-    ours = trouble(Clients("httpx", runtime, way), calls, hooks={"on_timing": timings.append})
-    assert ours == stock
-    assert [timing.error_kind for timing in timings] == ["dns"]
-
-
-def test_a_certificate_nobody_knows(runtime: str, way: str, tap: typing.Any) -> None:
-    server = tap(tls=True)
-    timings: list[onewrite.Timing] = []
-    calls = [("GET", server.url(), {})]
-    context = ssl.create_default_context()
-    stock = trouble(Clients("httpx", runtime, "stock"), calls, context)
-    ours = trouble(Clients("httpx", runtime, way), calls, context, hooks={"on_timing": timings.append})
-    assert ours == stock
-    assert [(timing.error_kind, timing.error_phase) for timing in timings] == [("tls", "tls")]
+    phase = "tls" if kind == "tls" else "connect"  # httpcore's connect has the name looked up
+    assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [("error", kind, phase)]
 
 
 def test_no_connection_free_in_time(runtime: str, way: str, tap: typing.Any) -> None:

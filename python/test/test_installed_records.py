@@ -220,26 +220,6 @@ def test_a_call_that_is_given_up(recorded: list[onewrite.Timing], tap: typing.An
     http.clear()
 
 
-def test_a_request_made_by_the_hook(tap: typing.Any) -> None:
-    server = tap()
-    found: list[str] = []
-
-    def on_timing(timing: onewrite.Timing) -> None:
-        found.append(timing.url.rpartition("/")[2])
-        if found[-1] == "asked":
-            http.request("GET", server.url("/by-the-hook"))
-
-    onewrite.install(on_timing=on_timing)
-    try:
-        http = urllib3.PoolManager()
-        for _ in range(2):
-            http.request("GET", server.url("/asked"))
-    finally:
-        onewrite.uninstall()
-    assert found == ["asked"] * 2, "a hook is not called for a request that it makes"
-    http.clear()
-
-
 def test_threads_do_not_meet(recorded: list[onewrite.Timing], tap: typing.Any) -> None:
     server = tap()
     http = urllib3.PoolManager(maxsize=3)
