@@ -24,16 +24,21 @@ final class ExchangeObserver implements ConnectionObserver {
         Channel channel = connection.channel();
         NettyConnection wire = NettyConnection.of(channel);
         if (state == State.CONFIGURED) {
+            if (wire == null || !wire.place(onewrite, true)) {
+                return;
+            }
             PendingCall call = pending(connection);
-            if (wire != null && wire.place(onewrite, true) && (call == null || call.isStarted())) {
-                serve(call, wire);
+            if (call == null) {
+                wire.serve(null);
+            } else if (call.isStarted()) {
+                call.serveBy(wire);
             }
         } else if (state == HttpClientState.REQUEST_PREPARED) {
             PendingCall call = pending(connection);
             if (call != null && !call.isStarted() && connection instanceof HttpClientInfos request) {
                 call.start(request.method(), request.resourceUrl());
                 if (wire != null && wire.place(onewrite, true)) {
-                    serve(call, wire);
+                    call.serveBy(wire);
                 }
             }
         } else if (state == HttpClientState.RESPONSE_COMPLETED) {
@@ -41,14 +46,6 @@ final class ExchangeObserver implements ConnectionObserver {
         } else if (state == HttpClientState.RESPONSE_INCOMPLETE && wire != null) {
             // Before the response an exception follows; after its head there is only this event.
             wire.error(new ClosedChannelException());
-        }
-    }
-
-    private static void serve(@Nullable PendingCall call, NettyConnection wire) {
-        if (call == null) {
-            wire.serve(null);
-        } else {
-            call.serveBy(wire);
         }
     }
 

@@ -31,7 +31,6 @@ final class PendingCall {
         return call != null;
     }
 
-    /** Ignored when the call has started. */
     void start(HttpMethod method, @Nullable String url) {
         if (call == null) {
             call = onewrite.begin(method.name(), url == null ? "/" : url, tag);
