@@ -32,7 +32,6 @@ module Onewrite
         onewrite_options[:nodelay]
       end
 
-      # @raise [ArgumentError] for what cannot be called
       def onewrite_timing=(hook)
         raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
@@ -40,7 +39,6 @@ module Onewrite
         onewrite_set(timing: (Hooks::OnTiming.new(hook) if hook))
       end
 
-      # @raise [ArgumentError] for what is no listener
       def onewrite_listener=(hook)
         raise ArgumentError, "onewrite_listener answers on_event, or is nil" unless hook.nil? || hook.respond_to?(:on_event)
 

@@ -92,7 +92,7 @@ module Onewrite
         ensure
           if frame
             begin
-              Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, req, inside, e, events) } unless call.frozen?
+              Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, req, e, inside, events) } unless call.frozen?
             ensure
               Hooks.report(frame, outer, hooks, call, events)
             end
@@ -133,22 +133,16 @@ module Onewrite
         Thread.handle_interrupt(Hooks::NEVER) do
           call.connected(nil)
           call.path = "/"
-          call.finish(error.is_a?(StandardError) ? :error : :cancelled, error, events)
+          call.finish(error, false, events)
         end
       ensure
         Hooks.report(frame, outer, hooks, call, events)
       end
 
-      # @param inside [Boolean, nil] whether the caller's block was running: leaving it is no error
-      def onewrite_failed(call, req, inside, error, events)
-        outcome =
-          if error
-            error.is_a?(StandardError) ? :error : :cancelled
-          else
-            inside && Thread.current.status != "aborting" ? :ok : :cancelled
-          end
+      # @param inside [Boolean, nil] whether the caller's block was running
+      def onewrite_failed(call, req, error, inside, events)
         call.name_of(req)
-        call.finish(outcome, error, events)
+        call.finish(error, inside && Thread.current.status != "aborting", events)
       end
     end
   end

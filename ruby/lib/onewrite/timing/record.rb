@@ -313,11 +313,13 @@ module Onewrite
     end
 
     # The call ended in any other way. Seals the record.
-    # @param outcome [Symbol] :ok, :error, :cancelled
     # @param error [Exception, nil]
+    # @param left [Boolean, nil] whether the caller's block was left, which is no error
     # @param events [Array<Event>, nil] as of {complete}
-    def finish(outcome, error, events)
+    def finish(error, left, events)
       @ended = Clock.now
+      outcome = error.is_a?(StandardError) ? :error : :cancelled
+      outcome = :ok if left && error.nil?
       unless outcome == :ok
         @error_phase = phase
         @error_kind = outcome == :cancelled ? :cancelled : ErrorKind.kind(error, @error_phase)

@@ -12,8 +12,8 @@ module Onewrite
     # debug_output work as without the gem. Where another gem has replaced a method that the library's write uses, to count or
     # log bytes, everything goes there.
     #
-    # A body that is no String, or whose `bytesize` is not its size, goes to Net::BufferedIO as it is. No other method of a body
-    # is called, because a subclass of String may define it anew.
+    # A body that is no String, or whose `bytesize` is not its size, and a large one of a subclass of String, go to
+    # Net::BufferedIO as they are. No other method of a body is called, because a subclass may define it anew.
     class HeldSocket
       # Most bytes that are joined by a copy: one TLS record.
       MOST = 16_384
@@ -155,7 +155,6 @@ module Onewrite
         held = @held
         return pass_on(str) unless held
 
-        # A subclass goes to the library as it is, which may call methods that it defines anew.
         body = String.new(str) if size && str.instance_of?(String)
         if body && body.bytesize == size
           return write_both(held, body) if @limit == MOST && at_once?(held.bytesize + size)
@@ -188,7 +187,7 @@ module Onewrite
         end
         return false unless @vector
 
-        limit, queued = @io.getsockopt(Socket::SOL_SOCKET, SO_MEMINFO).data.unpack(SEND_BUFFER)
+        limit, queued = @io.getsockopt(Socket::SOL_SOCKET, SO_MEMINFO).unpack(SEND_BUFFER)
         queued == 0 && size <= limit / 2
       rescue SystemCallError
         false
