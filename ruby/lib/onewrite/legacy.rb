@@ -72,40 +72,22 @@ module Onewrite
 
     # For Net::HTTPGenericRequest.
     module RequestPatch
+      include Wire::Waits
+
       # Writes the request through a {Wire::HeldSocket}.
       def onewrite_exec(sock, ver, path)
-        unless Config.current.wire && sock.is_a?(Net::BufferedIO) && (@body || @body_stream || onewrite_form)
+        unless Config.current.wire && sock.is_a?(Net::BufferedIO) && (@body || @body_stream || @body_data)
           return STOCK[:exec].bind(self).call(sock, ver, path)
         end
 
         begin
           held = Wire::HeldSocket.new(sock)
-          held.write_request(Config.current.join_max, onewrite_waits) do
+          held.write_request(Config.current.join_max, (onewrite_waits unless @body)) do
             STOCK[:exec].bind(self).call(held, ver, path)
           end
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
           sock.close unless sock.closed? # the next request must not follow half a body; Timeout.timeout passes the library by
           raise
-        end
-      end
-
-      private
-
-      # Ruby 1.9.3 and later; nil in a request of an older shape.
-      def onewrite_form
-        @body_data if defined?(@body_data)
-      end
-
-      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#write_request}
-      def onewrite_waits
-        if @body
-          nil
-        elsif @body_stream
-          return nil if Wire::Body.source?(@body_stream)
-
-          chunked? ? :chunk : :piece
-        elsif chunked? && Wire::Body::MULTIPART =~ content_type.to_s
-          Wire::Body.form?(onewrite_form) ? nil : :piece
         end
       end
     end

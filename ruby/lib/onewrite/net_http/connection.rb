@@ -48,7 +48,7 @@ module Onewrite
       attr_accessor :idle_since
       # @return [IO, Object, nil] the TCP socket under TLS and buffer, or the library's io where that has no to_io
       attr_reader :tcp
-      # @return [Net::BufferedIO] the socket that holds this object
+      # @return [Net::BufferedIO]
       attr_reader :socket
 
       def initialize(socket, origin)

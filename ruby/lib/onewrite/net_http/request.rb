@@ -11,6 +11,8 @@ module Onewrite
     #
     # Net::BufferedIO is not patched, because SMTP and POP use it, too.
     module Request
+      include Wire::Waits
+
       # Why this method: it writes every request and gets the socket as an argument, so it is enough to pass the {Connection}
       # instead. It has the same parameters from Ruby 1.9.3 to net-http 0.9. No code of the library is repeated.
       # Not reached: code that calls `exec` with another socket, as ssrf_filter does with a StringIO. It is not changed.
@@ -39,21 +41,6 @@ module Onewrite
         end
         call.sent if call
         Wire::Quickack.set(connection.tcp) if settings.quickack
-      end
-
-      private
-
-      # @return [Symbol, nil] how a body is written that may block, see {Wire::HeldSocket#write_request}. The server may need
-      #   the head, or the first chunk, long before the next one.
-      def onewrite_waits
-        if @body_stream
-          return if Wire::Body.source?(@body_stream)
-
-          chunked? ? :chunk : :piece
-        elsif @body_data && chunked? && Wire::Body::MULTIPART =~ content_type.to_s
-          # Other forms are encoded before they are written.
-          Wire::Body.form?(@body_data) ? nil : :piece
-        end
       end
     end
   end

@@ -21,7 +21,6 @@ module Onewrite
       READING = [:read, :readpartial].map { |name| [name, StringIO.instance_method(name).owner] }.freeze
       # Kernel's, because a source may define a method `method`.
       METHOD = Kernel.instance_method(:method)
-      MULTIPART = %r{\Amultipart/form-data\z}i.freeze
       private_constant :COMPOSITES, :READING, :METHOD
 
       class << self
@@ -60,6 +59,28 @@ module Onewrite
           name = COMPOSITES[source.class.name]
           parts = name && source.instance_variable_get(name)
           parts.is_a?(Array) ? parts.all? { |part| source?(part) } : !parts.nil? && source?(parts)
+        end
+      end
+    end
+
+    # For Net::HTTPGenericRequest.
+    module Waits
+      MULTIPART = %r{\Amultipart/form-data\z}i.freeze
+      private_constant :MULTIPART
+
+      private
+
+      # For a request without `body`.
+      # @return [Symbol, nil] how a body is written that may block, see {HeldSocket#write_request}. The server may need the
+      #   head, or the first chunk, long before the next one.
+      def onewrite_waits
+        if @body_stream
+          return if Body.source?(@body_stream)
+
+          chunked? ? :chunk : :piece
+        elsif @body_data && chunked? && MULTIPART =~ content_type.to_s
+          # Other forms are encoded before they are written.
+          Body.form?(@body_data) ? nil : :piece
         end
       end
     end
