@@ -228,7 +228,7 @@ class BodyTest {
                 Transports.Standing standing = Transports.nio(OnewriteClient.builder())) {
             failure(standing.client()
                     .send(Request.post(server.url(), Body.ofPublisher(body::complete))
-                            .timeout(Duration.ofMillis(50))));
+                            .timeout(Duration.ofMillis(500))));
             until(() -> server.closed() == 1);
             CompletableFuture<Throwable> thrown = new CompletableFuture<>();
             standing.group().next().execute(() -> {

@@ -73,7 +73,7 @@ class FailureTest {
     @ParameterizedTest
     @CsvSource({"response, ''", "idle, 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'", "call, ''", "own, ''"})
     void timeLimits(String limit, String sent) throws Exception {
-        Duration time = Duration.ofMillis(100);
+        Duration time = Duration.ofMillis(500);
         OnewriteClientBuilder builder = OnewriteClient.builder();
         switch (limit) {
             case "response" -> builder.responseTimeout(time);
@@ -90,7 +90,7 @@ class FailureTest {
             Request.Builder request = Request.get(server.url());
             CompletableFuture<Response> call = client.send(limit.equals("own") ? request.timeout(time) : request);
             SocketTimeoutException why = assertInstanceOf(SocketTimeoutException.class, failure(call));
-            assertTrue(why.getMessage().endsWith(" in 100 ms"), why::getMessage);
+            assertTrue(why.getMessage().endsWith(" in 500 ms"), why::getMessage);
             until(() -> server.closed() == 1);
         }
     }
@@ -189,7 +189,8 @@ class FailureTest {
             Thread.currentThread().interrupt();
             assertThrows(InterruptedIOException.class, () -> client.execute(get(server)));
             assertTrue(Thread.interrupted());
-            until(() -> server.connections() == server.closed());
+            // A connection that was not ready when the call ended is kept for others.
+            until(() -> server.requests().size() == server.closed());
             CompletableFuture<?> blocking = client.send(get(answering)).thenApply(response -> {
                 try {
                     return client.execute(get(answering));

@@ -81,7 +81,7 @@ class TimingTest {
                     ErrorKind.CONNECT,
                     Phase.CONNECT);
             ends(client.send(Request.get("http://name.invalid/")), ErrorKind.DNS, Phase.DNS);
-            ends(client.send(Request.get(silent.url()).timeout(Duration.ofMillis(50))), ErrorKind.TIMEOUT, Phase.WAIT);
+            ends(client.send(Request.get(silent.url()).timeout(Duration.ofMillis(500))), ErrorKind.TIMEOUT, Phase.WAIT);
             CompletableFuture<Response> first = client.send(get(silent));
             ends(client.send(get(silent)), ErrorKind.POOL, Phase.QUEUE);
             first.cancel(true);
