@@ -105,10 +105,6 @@ class _Body(Front):
             call.reusable = bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0
         call.finish()
 
-    def _onewrite_reads(self, part: bytes) -> bytes:
-        self._onewrite_size += len(part)
-        return part
-
     def _onewrite_read(self) -> None:
         """The reader got all of the body."""
         call = self._onewrite_live()
@@ -142,7 +138,8 @@ class Body(_Body):
                     self._onewrite_end(error)
                     raise
                 call.reading = False
-                yield self._onewrite_reads(part)
+                self._onewrite_size += len(part)
+                yield part
         finally:
             # Also where this generator is freed: no hook is called then.
             call.reading = True
@@ -180,7 +177,8 @@ class AsyncBody(_Body):
                     self._onewrite_end(error)
                     raise
                 call.reading = False
-                yield self._onewrite_reads(part)
+                self._onewrite_size += len(part)
+                yield part
         finally:
             call.reading = True
             if hasattr(below, "aclose"):

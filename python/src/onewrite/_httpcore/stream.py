@@ -47,15 +47,26 @@ async def go_async(steps: Steps) -> typing.Any:
 
 
 def _copy_of(below: typing.Any) -> typing.Any:
-    """Return *below*: a copy of a stream or backend, and a pickle of it, is httpcore's."""
     return below
 
 
-class _Wrapped:
+class _Around:
+    """Stands in for the stream or backend *below*. Its copies and pickles are those of *below*."""
+
+    below: typing.Any
+
+    def __getattr__(self, name: str) -> typing.Any:
+        return getattr(self.below, name)
+
+    def __reduce__(self) -> typing.Any:
+        return _copy_of, (self.below,)
+
+
+class _Wrapped(_Around):
     """A network stream. Its methods are written once, as steps that are run or awaited."""
 
-    def __init__(self, stream: typing.Any, connection: Connection) -> None:
-        self._stream = stream
+    def __init__(self, below: typing.Any, connection: Connection) -> None:
+        self.below = below
         #: The connection as the records number it; the same before and after start_tls().
         self.connection = connection
 
@@ -65,12 +76,12 @@ class _Wrapped:
             yield from self._send(exchange, data, timeout)
 
     def _send(self, exchange: Exchange | None, data: bytes | memoryview, timeout: float | None) -> Steps:
-        if type(data) is not bytes and type(self._stream).__module__.partition(".")[0] not in PAIRS:
+        if type(data) is not bytes and type(self.below).__module__.partition(".")[0] not in PAIRS:
             data = bytes(data)  # a class of the user may keep what it gets, or rely on its type
         call = None if exchange is None or not data else exchange.timing(self)
         if call is not None:
             call.before_write()
-        yield self._stream.write(data, timeout)
+        yield self.below.write(data, timeout)
         if call is not None:
             call.bytes_sent += len(data)
             call.writes += 1
@@ -94,7 +105,7 @@ class _Wrapped:
             call = exchange.timing(self)
             if call is not None:
                 call.sent()
-        data = yield self._stream.read(max_bytes, timeout)
+        data = yield self.below.read(max_bytes, timeout)
         if exchange is not None and call is not None:
             exchange.received(data)
         return data
@@ -110,20 +121,14 @@ class _Wrapped:
             yield close()
 
     def _over_tls(self, args: typing.Any, kwargs: typing.Any) -> Steps:
-        return type(self)((yield self._stream.start_tls(*args, **kwargs)), self.connection)
+        return type(self)((yield self.below.start_tls(*args, **kwargs)), self.connection)
 
     def __repr__(self) -> str:
-        return repr(self._stream)  # httpcore logs it
+        return repr(self.below)  # httpcore logs it
 
     def get_extra_info(self, info: str) -> typing.Any:
         """As the stream below."""
-        return self._stream.get_extra_info(info)
-
-    def __getattr__(self, name: str) -> typing.Any:
-        return getattr(self._stream, name)
-
-    def __reduce__(self) -> typing.Any:
-        return _copy_of, (self._stream,)
+        return self.below.get_extra_info(info)
 
 
 class Stream(_Wrapped):
@@ -139,7 +144,7 @@ class Stream(_Wrapped):
 
     def close(self) -> None:
         """Write what is held, then close."""
-        go(self._close(self._stream.close))
+        go(self._close(self.below.close))
 
     def start_tls(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Return the same over TLS."""
@@ -159,14 +164,14 @@ class AsyncStream(_Wrapped):
 
     async def aclose(self) -> None:
         """Write what is held, then close."""
-        await go_async(self._close(self._stream.aclose))
+        await go_async(self._close(self.below.aclose))
 
     async def start_tls(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Return the same over TLS."""
         return await go_async(self._over_tls(args, kwargs))
 
 
-class _Wrapping:
+class _Wrapping(_Around):
     """A backend."""
 
     def __init__(self, below: typing.Any, settings: typing.Callable[[], Settings], stream: type) -> None:
@@ -183,12 +188,6 @@ class _Wrapping:
         if self.settings().options.nodelay and not nodelay.named_by(options):
             nodelay.ensure(stream.get_extra_info("socket"))
         return self._stream(stream, Connection(None))
-
-    def __getattr__(self, name: str) -> typing.Any:
-        return getattr(self.below, name)
-
-    def __reduce__(self) -> typing.Any:
-        return _copy_of, (self.below,)
 
 
 class Backend(_Wrapping):
