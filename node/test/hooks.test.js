@@ -163,3 +163,20 @@ test('a caller may abort with any value', async () => {
   }
   await server.close()
 })
+
+test('a request that a hook makes while undici fails another is answered', { timeout: 20_000 }, async () => {
+  const server = await startServer(answerOk)
+  /** @type {Promise<string> | undefined} */
+  let answer
+  const send = async () => (await undici.request(server.origin, { dispatcher: agent })).body.text()
+  const agent = new Agent({ connections: 1, pipelining: 4, onTiming: () => { answer ??= send() } })
+  const abortAtStart = () => new Promise((resolve) => agent.dispatch({ origin: server.origin, path: '/', method: 'GET' }, {
+    onRequestStart: (controller) => controller.abort(new Error('given up')),
+    onResponseError: () => resolve(undefined)
+  }))
+  await abortAtStart()
+  await abortAtStart()
+  assert.equal(await answer, 'ok')
+  await agent.destroy()
+  await server.close()
+})

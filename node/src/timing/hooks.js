@@ -70,6 +70,11 @@ export function runningHooks (context) {
   return running ?? (afterwards === null ? null : context.runInAsyncScope(afterwards.getStore, afterwards) ?? null)
 }
 
+/** @returns {boolean} a hook is on the stack */
+export function isInHook () {
+  return running !== null
+}
+
 /** Cannot throw: `error` may be any value, also one whose every property throws. @param {unknown} error */
 function swallow (error) {
   if (failures++ > 0) return

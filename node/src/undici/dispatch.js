@@ -5,6 +5,7 @@ import * as undici from 'undici'
 import { callsControllersWhenSent } from '../base-version.js'
 import { mostHeld, withKeys } from '../config.js'
 import { Call } from '../timing/call.js'
+import { isInHook } from '../timing/hooks.js'
 import { isInMemory } from '../wire/body.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isController, isValidHandler, TimedHandler, timedHandler } from './handlers.js'
@@ -62,10 +63,14 @@ function timedDispatch (self, opts, handler) {
   above?.nextAttempt()
   const call = above ?? startCall(self, opts, handler, false)
   const timed = timedHandler(handler, call, opts, false)
+  // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
+  const carries = !callsControllersWhenSent && isController(handler)
+  const carrying = carries ? withKeys(opts, { [kAttempt]: call }) : opts
   try {
-    // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
-    const carries = !callsControllersWhenSent && isController(handler)
-    return self[kBase](carries ? withKeys(opts, { [kAttempt]: call }) : opts, timed)
+    if (!isInHook()) return self[kBase](carrying, timed)
+    // A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
+    queueMicrotask(() => self[kBase](carrying, timed))
+    return true
   } catch (error) {
     call.fail(error)
     throw error
