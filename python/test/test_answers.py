@@ -374,19 +374,6 @@ def test_a_mock_of_a_connection_gets_urllib3s_calls(how: str) -> None:
     assert answer is conn.getresponse.return_value
 
 
-def test_nothing_is_left_behind(tap: typing.Any) -> None:
-    """After errors no state is left on the thread, and no slot of a blocking pool is lost."""
-    server = scripted(tap, ANSWERS["no answer"])
-    http = onewrite.PoolManager(maxsize=1, block=True, retries=False, on_timing=lambda timing: None)
-    for _ in range(5):
-        http.request("GET", server.url())
-        with pytest.raises(urllib3.exceptions.ProtocolError):
-            http.request("POST", server.url("/odd"), body=b"x")
-        with pytest.raises(ValueError, match="header"):
-            http.request("POST", server.url(), body=b"x", headers={"A": "b\r\nc"})
-        assert http.connection_from_url(server.url()).pool.qsize() == 1
-
-
 def test_a_request_in_on_timing_is_a_call_of_its_own(tap: typing.Any) -> None:
     server = tap()
     timings: list[onewrite.Timing] = []

@@ -280,23 +280,6 @@ def test_after_uninstall_clients_write_as_stock(tap: typing.Any) -> None:
     assert segments == [(1, 20), (2, 0)] * 2
 
 
-def test_hooks_add(tap: typing.Any) -> None:
-    server = tap()
-    order: list[str] = []
-    first = onewrite.httpx.install(on_timing=lambda timing: order.append("first"))
-    second = onewrite.httpx.install(on_timing=lambda timing: order.append("second"))
-    try:
-        with httpx.Client(trust_env=False) as http:
-            http.get(server.url())
-            first.remove()
-            http.get(server.url())
-            second.remove()
-            http.get(server.url())
-        assert order == ["first", "second", "second"]
-    finally:
-        onewrite.httpx.uninstall()
-
-
 def test_status_says_what_is_patched() -> None:
     onewrite.httpx.install()
     name = "httpcore.ConnectionPool.__init__"
