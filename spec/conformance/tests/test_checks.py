@@ -9,8 +9,8 @@ from onewrite_lab.tap.exchange import Arrival, Exchange
 from onewrite_lab.tap.http1 import RequestParser
 
 from onewrite_conformance.checks.counts import judge_mode, sent_once
-from onewrite_conformance.checks.same import FACETS, differences, even
-from onewrite_conformance.checks.seen import Sample
+from onewrite_conformance.checks.same import FACETS, differences, even, shown
+from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.timing import (
     _cause_problems,
     _event_invariants,
@@ -201,6 +201,18 @@ def test_multipart_requests_are_compared_without_their_boundaries(chunked: bool)
     assert evened(request("abc")) == evened(request("abcdefgh"))
     assert evened(request("abc")) != evened(request("abc", "white"))
     assert evened(request("abc")) != evened(request("abc", "greenish"))
+
+
+@pytest.mark.parametrize(("wire", "kept"), [(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", True), (b"0\r\n\r\n", False)])
+def test_the_position_of_a_body_behind_a_request_astray_is_chance(wire: bytes, kept: bool) -> None:
+    parser = RequestParser()
+    parser.feed(wire)
+    exchange = Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True)
+    reply = {"outcome": "cancelled", "objects": {"body_position": 7, "body_closed": False}}
+    run: Any = None
+    (objects,) = shown(Observation(run, [Sample({}, reply, [], False, 0)], [exchange], [exchange.arrival]))["objects"]
+    assert ("body_position" in objects) is kept
+    assert "body_closed" in objects
 
 
 def play(**facets: Any) -> dict[str, Any]:
