@@ -148,7 +148,7 @@ def table(all_rows: list[dict[str, typing.Any]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--requests", type=int, default=200, help="requests per round")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md and results.json beside this file")
     parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
