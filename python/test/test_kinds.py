@@ -306,7 +306,7 @@ def test_a_class_in_place_of_the_socket_may_keep_what_it_gets(
 
 
 class Registering(type):
-    """Refuses a second class of the same name, with an error of its own choice."""
+    """Raises LookupError where a second class gets the same name."""
 
     names: typing.ClassVar[set[str]] = set()
 

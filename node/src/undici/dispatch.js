@@ -63,7 +63,7 @@ function timedDispatch (self, opts, handler) {
   above?.nextAttempt()
   const call = above ?? startCall(self, opts, handler, false)
   const timed = timedHandler(handler, call, opts, false)
-  // undici 7 wraps a handler with a controller in one of its own, so there the options carry the call.
+  // undici 7 puts its wrapper around a handler of the newer style and hides it. So there the options carry the call.
   const carries = !callsControllersWhenSent && isController(handler)
   const carrying = carries ? withKeys(opts, { [kAttempt]: call }) : opts
   try {
