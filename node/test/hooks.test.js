@@ -180,3 +180,27 @@ test('a request that a hook makes while undici fails another is answered', { tim
   await agent.destroy()
   await server.close()
 })
+
+test('what the handler of a request that a hook makes throws counts as the hook\'s', { timeout: 20_000 }, async () => {
+  const server = await startServer(answerOk)
+  const before = hookFailures()
+  let called = false
+  const agent = new Agent({
+    onTiming () {
+      if (called) return
+      called = true
+      agent.dispatch({ origin: server.origin, path: /** @type {any} */ (1), method: 'GET' }, {
+        onRequestStart () {},
+        onResponseStart () {},
+        onResponseData () {},
+        onResponseEnd () {},
+        onResponseError () { throw new Error('of the handler') }
+      })
+    }
+  })
+  assert.equal(await (await undici.request(server.origin, { dispatcher: agent })).body.text(), 'ok')
+  await new Promise(setImmediate)
+  assert.deepEqual([called, hookFailures()], [true, before + 1])
+  await agent.destroy()
+  await server.close()
+})

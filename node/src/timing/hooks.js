@@ -87,6 +87,11 @@ function swallow (error) {
   } catch {}
 }
 
+/** Runs when the present hook has returned. What it throws counts as the hook's. @param {() => unknown} run */
+export function afterHook (run) {
+  queueMicrotask(() => safely(run))
+}
+
 /** @param {unknown} result of a hook */
 function watchResult (result) {
   try {

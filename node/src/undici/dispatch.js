@@ -5,7 +5,7 @@ import * as undici from 'undici'
 import { callsControllersWhenSent } from '../base-version.js'
 import { mostHeld, withKeys } from '../config.js'
 import { Call } from '../timing/call.js'
-import { isInHook } from '../timing/hooks.js'
+import { afterHook, isInHook } from '../timing/hooks.js'
 import { isInMemory } from '../wire/body.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isController, isValidHandler, TimedHandler, timedHandler } from './handlers.js'
@@ -66,13 +66,17 @@ function timedDispatch (self, opts, handler) {
   // undici 7 puts its wrapper around a handler of the newer style and hides it. So there the options carry the call.
   const carries = !callsControllersWhenSent && isController(handler)
   const carrying = carries ? withKeys(opts, { [kAttempt]: call }) : opts
+  if (!isInHook()) return send(self, carrying, timed)
+  // A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
+  afterHook(() => send(self, carrying, timed))
+  return true
+}
+
+function send (self, opts, timed) {
   try {
-    if (!isInHook()) return self[kBase](carrying, timed)
-    // A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
-    queueMicrotask(() => self[kBase](carrying, timed))
-    return true
+    return self[kBase](opts, timed)
   } catch (error) {
-    call.fail(error)
+    timed.call.fail(error)
     throw error
   }
 }
