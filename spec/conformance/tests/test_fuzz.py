@@ -13,7 +13,7 @@ from onewrite_conformance.fuzz.fuzzer import Fuzzer, Part, hunt
 from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.run.adapters import reference
 
-KINDS = ["bytes", "file", "form", "memory_file", "multipart", "stream", "text"]
+KINDS = ("bytes", "file", "form", "memory_file", "multipart", "stream", "text")
 
 
 @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))

@@ -34,7 +34,7 @@ REPLAYS = 3  # of the adapter: each must differ from all of stock
 STOCK_MORE = 5  # further replays of stock
 SHRINK_S = 15.0  # for one difference
 MOST = 3  # differences of a part, then it ends
-LEAST, EACH = 75, 500  # scenarios of a share, at least and at most: each share starts two drivers
+LEAST, EACH = 75, 1000  # scenarios of a share, at least and at most: each share starts two drivers
 SECONDS = 0.2  # a guess of what a scenario takes
 
 
@@ -67,7 +67,7 @@ class Fuzzer:
         self._adapters = {client: adapter, "stock": stock or adapter}
         self._drivers: dict[str, Driver] = {}
         both = self.driver(client).capabilities & self.driver("stock").capabilities
-        self.kinds = sorted(name.partition(":")[2] for name in both if name.startswith("body:"))
+        self.kinds = tuple(sorted(name.partition(":")[2] for name in both if name.startswith("body:")))
 
     def driver(self, client: str) -> Driver:
         held = self._drivers.get(client)

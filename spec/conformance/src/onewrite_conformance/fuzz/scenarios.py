@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import Any
 
 from hypothesis import strategies as some
@@ -37,18 +38,44 @@ PIECES = [
     "{x*9000}",
 ]
 
+# What an answer does besides.
+MORE: list[dict[str, Any]] = [
+    {},
+    {},
+    {},
+    {"split": {"at": "head", "gap_ms": 2}},
+    {"split": {"at": 10, "gap_ms": 0}},
+    {"delay_ms": 3},
+    {"interim": [103]},
+    {"then": "close", "then_after_ms": 20},
+    {"truncate": 120, "then": "close"},
+    {"truncate": 0, "then": "close"},
+    {"headers": [["Connection", "close"]]},
+    {"headers": [["X-A", "a\x01b"]]},
+]
+
 Strategy = some.SearchStrategy[Any]
 
+# Each strategy is made once: to make it costs more than to draw from it.
 
+
+@cache
 def _text(letters: str, most: int, least: int = 0) -> Strategy:
     return some.text(letters, min_size=least, max_size=most)
 
 
+@lru_cache(None, typed=True)
+def _one_of(*values: Any) -> Strategy:
+    return some.sampled_from(values)
+
+
+@cache
 def _rarely(odd: Strategy, plain: Strategy, of: int = 8) -> Strategy:
     """One of `of` draws is odd. hypothesis shrinks to a plain one."""
     return some.integers(0, of - 1).flatmap(lambda number: odd if number == of - 1 else plain)
 
 
+@cache
 def _fields() -> Strategy:
     plain = some.tuples(_text(NAME, 10, 1).map(lambda name: f"X-{name}"), _text(VALUE, 30).map(str.strip))
     odd = some.one_of(
@@ -59,15 +86,17 @@ def _fields() -> Strategy:
     return some.lists(_rarely(odd, plain).map(list), max_size=4)
 
 
+@cache
 def _target() -> Strategy:
     plain = _text("abc019-._~!$&'()*+,;=:@", 20)
     return _rarely(_text("abc/%?#" + ODD, 10), plain).map(lambda rest: f"/{rest}")
 
 
+@cache
 @some.composite
-def _request(draw: Any, kinds: list[str]) -> dict[str, Any]:
-    kind = draw(some.sampled_from(["none", *kinds]))
-    methods = some.sampled_from(["GET", *METHODS] if kind == "none" else METHODS)
+def _request(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
+    kind = draw(_one_of("none", *kinds))
+    methods = _one_of("GET", *METHODS) if kind == "none" else _one_of(*METHODS)
     request: dict[str, Any] = {
         "method": draw(_rarely(_text("GETpost" + ODD, 6), methods, of=12)),
         "path": draw(_target()),
@@ -76,13 +105,11 @@ def _request(draw: Any, kinds: list[str]) -> dict[str, Any]:
     }
     size = request["body"].get("size")
     if size is not None and kind in ("bytes", "text"):
-        length = draw(
-            _rarely(some.sampled_from(["right", "less", "more", "none", "twice", "both", "word"]), some.none())
-        )
+        length = draw(_rarely(_one_of("right", "less", "more", "none", "twice", "both", "word"), _one_of(None)))
         request["headers"] += _length(length, size)
         if length in ("more", "both", "word", "twice"):
             request["timeout_ms"] = LIMIT_MS
-    if kind != "none" and draw(_rarely(some.just(True), some.just(False), of=16)):
+    if kind != "none" and draw(_rarely(_one_of(True), _one_of(False), of=16)):
         request["headers"].append(["Expect", "100-continue"])
     texts = [request["method"], request["path"], *(text for pair in request["headers"] for text in pair)]
     if any(letter in ODD for text in texts for letter in text):
@@ -103,6 +130,7 @@ def _length(how: str | None, size: int) -> list[list[str]]:
     }.get(how or "", [])
 
 
+@cache
 def _body(kind: str) -> Strategy:
     size = some.sampled_from(SIZES)
     pair = some.tuples(_text(NAME, 8, 1), _text(VALUE, 20))
@@ -125,43 +153,42 @@ def _body(kind: str) -> Strategy:
 @some.composite
 def _odd_answer(draw: Any) -> dict[str, Any]:
     """A plain answer with a piece inserted or replaced, and then a close."""
-    raw = draw(some.sampled_from(PLAIN_ANSWERS))
+    raw = draw(_one_of(*PLAIN_ANSWERS))
     at = draw(some.integers(0, len(raw)))
-    piece = draw(some.one_of(some.sampled_from(PIECES), _text("0123456789abcdefx+-:;, \r\n\t\x00\x01", 4)))
-    answer: dict[str, Any] = {"raw": raw[:at] + piece + raw[at + draw(some.integers(0, 3)) :], "then": "close"}
-    answer |= draw(some.sampled_from([{}, {"trickle": {"bytes": 9, "gap_ms": 0}}]))
+    piece = draw(_piece())
+    answer: dict[str, Any] = {"raw": raw[:at] + piece + raw[at + draw(_one_of(0, 1, 2, 3)) :], "then": "close"}
+    if draw(_one_of(False, True)):
+        answer["trickle"] = {"bytes": 9, "gap_ms": 0}
     return answer
+
+
+@cache
+def _piece() -> Strategy:
+    return some.one_of(_one_of(*PIECES), _text("0123456789abcdefx+-:;, \r\n\t\x00\x01", 4))
 
 
 @some.composite
 def _plain_answer(draw: Any) -> dict[str, Any]:
     answer: dict[str, Any] = {
-        "status": draw(some.sampled_from(STATUSES)),
-        "body": {"size": draw(some.sampled_from([2, 0, 100, 5000, 70000]))},
-        "framing": draw(some.sampled_from(["length", "chunked", "close"])),
+        "status": draw(_one_of(*STATUSES)),
+        "body": {"size": draw(_one_of(2, 0, 100, 5000, 70000))},
+        "framing": draw(_one_of("length", "chunked", "close")),
     }
     if answer["status"] in (204, 304):
         answer["framing"] = "length"
-    more = [{}, {}, {}, {"split": {"at": "head", "gap_ms": 2}}, {"split": {"at": 10, "gap_ms": 0}}, {"delay_ms": 3}]
-    more += [
-        {"interim": [103]},
-        {"then": "close", "then_after_ms": 20},
-        {"truncate": 120, "then": "close"},
-        {"truncate": 0, "then": "close"},
-    ]
-    more += [{"headers": [["Connection", "close"]]}, {"headers": [["X-A", "a\x01b"]]}]
-    answer |= draw(some.sampled_from(more))
+    answer |= MORE[draw(some.integers(0, len(MORE) - 1))]
     if "truncate" in answer and answer["status"] in (204, 304):
         answer["status"] = 200
     return answer
 
 
+@cache
 def _answer() -> Strategy:
     return _rarely(_odd_answer(), _plain_answer(), of=4)
 
 
 @some.composite
-def scenarios(draw: Any, kinds: list[str]) -> dict[str, Any]:
+def scenarios(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
     """A case without name: open, server, schemes, do.
 
     Nothing in it races: the next request comes after the tap has done all that follows an answer, and an answer after
@@ -169,13 +196,14 @@ def scenarios(draw: Any, kinds: list[str]) -> dict[str, Any]:
     """
     steps: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
-    for _ in range(draw(some.integers(1, 4))):
+    for _ in range(draw(_one_of(1, 2, 3, 4))):
         answer, request = draw(_answer()), draw(_request(kinds))
         if request["body"]["kind"] in IN_PIECES:
             answer.setdefault("delay_ms", 5)
         answers.append(answer)
         steps += [{"request": request}, {"pause_ms": 5}]
-    options: dict[str, Any] = {"pool_size": 1, "keepalive": draw(_rarely(some.just(False), some.just(True)))}
-    options |= draw(some.sampled_from([{}, {"hooks": "timing"}]))
-    scheme = draw(some.sampled_from(["http", "http", "https"]))
+    options: dict[str, Any] = {"pool_size": 1, "keepalive": draw(_rarely(_one_of(False), _one_of(True)))}
+    if draw(_one_of(False, True)):
+        options["hooks"] = "timing"
+    scheme = draw(_one_of("http", "http", "https"))
     return {"schemes": [scheme], "open": options, "server": {"answers": answers}, "do": steps}
