@@ -7,9 +7,9 @@ import { mostHeld, resolveConfig } from './config.js'
 import { guardStatus } from './http/guard.js'
 import { hookFailures, mergeHooks } from './timing/hooks.js'
 import { Agent } from './undici/agent.js'
-import { kBase, kConfig } from './undici/dispatch.js'
+import { kConfig } from './undici/dispatch.js'
 import { configOf } from './undici/factory.js'
-import { placeForOurs, sameChoice } from './undici/global.js'
+import { placeForOurs } from './undici/global.js'
 import { EnvHttpProxyAgent } from './undici/proxy-agent.js'
 import { VERSION } from './version.js'
 import { inOnePiece } from './wire/multipart.js'
@@ -52,7 +52,7 @@ export class Installation {
 
 /**
  * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too: an Agent in the place
- * of undici's default Agent, an EnvHttpProxyAgent with the same options in the place of undici's. Any other dispatcher
+ * of undici's default Agent, an EnvHttpProxyAgent in the place of Node's own (NODE_USE_ENV_PROXY). Any other dispatcher
  * stays, with one warning: it was chosen. `status()` says which.
  *
  * Called again, it adds its hooks to those that are there, and its options replace those that it names. With
@@ -128,9 +128,7 @@ export function uninstall () {
   const undo = isCurrent()
   installed = null
   if (!undo) return false
-  const first = current ?? legacy
-  undici.setGlobalDispatcher(first.closed || first.destroyed ? new undici.Agent() : first)
-  if (first.closed || first.destroyed) return true
+  undici.setGlobalDispatcher(current ?? legacy)
   // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
   if (legacy !== undefined) Object.assign(globalThis, { [LEGACY]: legacy })
   if (current !== undefined) Object.assign(globalThis, { [CURRENT]: current })
@@ -190,11 +188,11 @@ function stateOfFetch () {
 }
 
 /** @param {Place} place @param {AgentOptions} given @param {boolean} timed its clients take times */
-function agentFor ({ Class = Agent, options, proxies }, given, timed) {
+function agentFor ({ Class = Agent, options }, given, timed) {
   const { hooks, ...config } = configOf(given, true, given.connect)
   const own = { ...config, timed, get hooks () { return hooksOfAll } }
   const all = /** @type {any} */ ({ ...options, ...given, [kConfig]: own })
-  return Class === EnvHttpProxyAgent ? new FetchProxyAgent(all, proxies) : new FetchAgent(all)
+  return Class === EnvHttpProxyAgent ? new FetchProxyAgent(all) : new FetchAgent(all)
 }
 
 /**
@@ -218,19 +216,5 @@ class FetchAgent extends Agent {
 
 /** The same for proxies from the environment. */
 class FetchProxyAgent extends EnvHttpProxyAgent {
-  #proxies
-
-  /** @param {any} proxies the dispatcher that was there before */
-  constructor (options, proxies) {
-    super(options)
-    this.#proxies = proxies
-  }
-
   dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
-
-  [kBase] (opts, handler) {
-    const agent = this.#proxies === undefined ? this : sameChoice(this.#proxies, this, opts?.origin)
-    if (agent !== this) return agent.dispatch(opts, handler)
-    return /** @type {any} */ (EnvHttpProxyAgent.prototype)[kBase].call(this, opts, handler)
-  }
 }

@@ -175,20 +175,6 @@ for (const order of ['a b', 'b a']) {
   })
 }
 
-test('uninstall() puts back no dispatcher that was closed meanwhile', async () => {
-  const { out } = await withTap((tap) => runScript(`
-    import { install, uninstall } from ${JSON.stringify(index)}
-    import * as undici from 'undici'
-    const before = new undici.Agent()
-    undici.setGlobalDispatcher(before)
-    install()
-    await before.close()
-    uninstall()
-    console.log(JSON.stringify(await (await fetch(${JSON.stringify(tap.origin)})).text()))
-    process.exit()`))
-  assert.equal(out, 'ok')
-})
-
 test('hooks of several install() add, each is removed without the others, and a call keeps those it began with', async () => {
   const { out } = await withTap((tap) => runScript(`
     import { install, uninstall } from ${JSON.stringify(index)}

@@ -1,9 +1,9 @@
 /**
- * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, a dispatcher
- * with proxies from the environment by ours with the same options. What the user has chosen stays.
+ * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, Node's own with
+ * proxies from the environment by ours with the same proxies. What the program has chosen stays.
  */
 
-import { globalAgent } from 'node:http'
+import http from 'node:http'
 import * as undici from 'undici'
 import { before, globalDispatchers, LEGACY } from './before.js'
 import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-version.js'
@@ -20,7 +20,6 @@ if (isUndicis(before.legacy, 'EnvHttpProxyAgent') && isWrapped(globalDispatchers
  * @typedef {object} Place
  * @property {typeof Agent | typeof EnvHttpProxyAgent} [Class] ours of the same kind; absent: the dispatcher stays
  * @property {Record<string, unknown>} [options] of undici, which the dispatcher has
- * @property {any} [proxies] the dispatcher, whose NO_PROXY is not visible: it decides which proxy a request takes
  * @property {string} [found] the class of the dispatcher that stays
  */
 
@@ -30,17 +29,29 @@ export function placeForOurs () {
   // undici 8 sets both, one of them wrapped for older versions.
   const chosen = (current !== undefined && isWrapped(legacy) ? [current] : [current, legacy])
     .filter((dispatcher) => dispatcher !== undefined)
-  const strange = chosen.find((dispatcher) => !isPlainAgent(dispatcher) && !isUndicis(dispatcher, 'EnvHttpProxyAgent'))
+  const env = /** @type {any} */ (http.globalAgent).options?.proxyEnv
+  const isNodes = (dispatcher) => env !== undefined && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
+    !(dispatcher instanceof undici.EnvHttpProxyAgent)
+  const strange = chosen.find((dispatcher) => !isPlainAgent(dispatcher) && !isNodes(dispatcher))
   if (strange !== undefined) return { found: nameOf(strange) }
-  const proxies = chosen.find((each) => isUndicis(each, 'EnvHttpProxyAgent'))
-  if (proxies !== undefined) return ofProxies(proxies)
-  return { Class: hasLostProxies() ? EnvHttpProxyAgent : Agent, options: {} }
+  // undici 8 was loaded before this package, and replaced the dispatcher that NODE_USE_ENV_PROXY had set.
+  const isLost = env !== undefined && callsControllersWhenSent && !isSupported(process.versions.undici ?? '')
+  return chosen.some(isNodes) || isLost
+    ? { Class: EnvHttpProxyAgent, options: proxyOptions(env) }
+    : { Class: Agent, options: {} }
 }
 
-/** undici 8 was loaded before this package, and replaced the dispatcher that NODE_USE_ENV_PROXY had set. */
-function hasLostProxies () {
-  return callsControllersWhenSent && !isSupported(process.versions.undici ?? '') &&
-  /** @type {any} */ (globalAgent).options?.proxyEnv !== undefined
+/** @param {NodeJS.ProcessEnv} env from which Node has its proxies */
+function proxyOptions (env) {
+  // undici reads NO_PROXY anew for each request, unless it is an option.
+  const isOfProgram = 'setGlobalProxyFromEnv' in http && env !== process.env
+  return {
+    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
+    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
+    noProxy: isOfProgram ? env.no_proxy || env.NO_PROXY : undefined,
+    // The default differs: undici 7 tunnels plain HTTP, undici 8 forwards it.
+    proxyTunnel: Number.parseInt(process.versions.undici ?? '', 10) < 8
+  }
 }
 
 /** @returns {boolean} undici 8 has set another, and this leads to it */
@@ -79,66 +90,8 @@ function isUndicis (dispatcher, name) {
 function isPlainAgent (dispatcher) {
   if (!isUndicis(dispatcher, 'Agent')) return false
   const plain = new dispatcher.constructor()
-  const options = privateSymbol(plain, 'options')
-  return options !== undefined && hasDefaultFactory(dispatcher, plain) && isSame(dispatcher[options], plain[options])
-}
-
-function hasDefaultFactory (agent, plain) {
-  const factory = privateSymbol(plain, 'factory')
-  return factory !== undefined && agent[factory] === plain[factory]
-}
-
-function isSame (one, other) {
-  const names = new Set([...Object.keys(one), ...Object.keys(other)])
-  return [...names].every((name) => one[name] === other[name])
-}
-
-/** The private names of an EnvHttpProxyAgent under which it has its agents. */
-const AGENTS = ['no proxy agent', 'http proxy agent', 'https proxy agent']
-
-/** @param {any} dispatcher an EnvHttpProxyAgent @returns {Place} */
-function ofProxies (dispatcher) {
-  const [direct, http, https] = AGENTS.map((name) => dispatcher[privateSymbol(dispatcher, name) ?? name])
-  const stays = { found: nameOf(dispatcher) }
-  if (!isUndicis(direct, 'Agent') || !hasDefaultFactory(direct, new direct.constructor())) return stays
-  const { maxOrigins, ...rest } = direct[privateSymbol(direct, 'options') ?? '']
-  const options = { ...rest, ...(maxOrigins === Infinity ? null : { maxOrigins }) }
-  for (const [name, agent] of [['httpProxy', http], ['httpsProxy', https]]) {
-    const given = agent[privateSymbol(agent, 'proxy agent options') ?? '']
-    if (agent !== direct && given === undefined) return stays
-    // Not absent: the environment may have changed since.
-    options[name] = agent === direct ? '' : given.uri
-    // The default differs: undici 7 tunnels plain HTTP, undici 8 forwards it.
-    if (agent !== direct) options.proxyTunnel = agent[privateSymbol(agent, 'tunnel proxy') ?? ''] === true
-    // undici copies the options of an Agent as JSON, which loses certificates.
-    for (const [key, description] of [['requestTls', 'request tls settings'], ['proxyTls', 'proxy tls settings']]) {
-      const tls = agent[privateSymbol(agent, description ?? '') ?? '']
-      if (tls !== undefined) options[String(key)] = tls
-    }
-  }
-  return { Class: EnvHttpProxyAgent, options, proxies: dispatcher }
-}
-
-/**
- * Which of its agents an EnvHttpProxyAgent chooses. It is the one to know: its NO_PROXY may be an option, which is
- * private.
- * @param {any} ours an EnvHttpProxyAgent with the same options
- * @param {any} origin of a request
- * @returns {any} the agent of ours in the same place
- */
-export function sameChoice (proxies, ours, origin) {
-  let chosen = ours
-  const agents = AGENTS.map((name) => {
-    const symbol = /** @type {symbol} */ (privateSymbol(proxies, name))
-    return { symbol, agent: proxies[symbol], same: ours[/** @type {symbol} */ (privateSymbol(ours, name))] }
-  })
-  const none = () => {}
-  const handler = { onRequestStart: none, onResponseError: none, onConnect: none, onError: none }
-  try {
-    for (const { symbol, same } of agents) proxies[symbol] = { dispatch: () => { chosen = same } }
-    proxies.dispatch({ origin, path: '/', method: 'GET' }, handler)
-  } finally {
-    for (const { symbol, agent } of agents) proxies[symbol] = agent
-  }
-  return chosen
+  const [options, factory] = ['options', 'factory'].map((name) => privateSymbol(plain, name))
+  if (options === undefined || factory === undefined || dispatcher[factory] !== plain[factory]) return false
+  const names = Object.keys({ ...dispatcher[options], ...plain[options] })
+  return names.every((name) => dispatcher[options][name] === plain[options][name])
 }
