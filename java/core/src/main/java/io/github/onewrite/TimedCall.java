@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * them. Hooks are called within a step.
  */
 public final class TimedCall extends Timing {
+    private static final Phase[] CONNECTING = {Phase.QUEUE, Phase.DNS, Phase.CONNECT, Phase.TLS};
     private static final AtomicLong CONNECTIONS = new AtomicLong();
 
     /** Both clocks, read together. The wall clock is corrected from time to time, so the pair is short-lived. */
@@ -118,7 +119,7 @@ public final class TimedCall extends Timing {
     }
 
     public void queueEnd(long at) {
-        ends(Phase.QUEUE, at, TimingEvent.QueueEnd::new);
+        ends(Phase.QUEUE, at, null);
     }
 
     /** The attempt waited since its start, where a client reports only the end of the wait. */
@@ -142,39 +143,27 @@ public final class TimedCall extends Timing {
         begins(Phase.DNS, at, (time, attempt) -> new TimingEvent.DnsStart(time, attempt, withoutUserInfo(host)));
     }
 
-    /**
-     * The name resolved, or did not.
-     *
-     * @param error null when it resolved
-     */
-    public void dnsEnd(long at, @Nullable String error) {
-        ends(Phase.DNS, at, (time, attempt) -> new TimingEvent.DnsEnd(time, attempt, error));
+    /** The name resolved. A failed step is not reported: its phase ends with the attempt. */
+    public void dnsEnd(long at) {
+        ends(Phase.DNS, at, null);
     }
 
     public void connectStart(long at) {
         begins(Phase.CONNECT, at, TimingEvent.ConnectStart::new);
     }
 
-    /**
-     * The TCP connection is established, or failed.
-     *
-     * @param error null when it is established
-     */
-    public void connectEnd(long at, @Nullable String error) {
-        ends(Phase.CONNECT, at, (time, attempt) -> new TimingEvent.ConnectEnd(time, attempt, error));
+    /** The TCP connection is established. */
+    public void connectEnd(long at) {
+        ends(Phase.CONNECT, at, null);
     }
 
     public void tlsStart(long at) {
         begins(Phase.TLS, at, TimingEvent.TlsStart::new);
     }
 
-    /**
-     * The handshake ended.
-     *
-     * @param error null when it succeeded
-     */
-    public void tlsEnd(long at, @Nullable String error) {
-        ends(Phase.TLS, at, (time, attempt) -> new TimingEvent.TlsEnd(time, attempt, error));
+    /** The handshake succeeded. */
+    public void tlsEnd(long at) {
+        ends(Phase.TLS, at, null);
     }
 
     /**
@@ -192,10 +181,10 @@ public final class TimedCall extends Timing {
             return;
         }
         connectStart(connectStarted);
-        connectEnd(connectEnded, null);
+        connectEnd(connectEnded);
         if (tlsEnded > 0) {
             tlsStart(connectEnded);
-            tlsEnd(tlsEnded, null);
+            tlsEnd(tlsEnded);
         }
     }
 
@@ -355,10 +344,9 @@ public final class TimedCall extends Timing {
         String why = error != null
                 ? withoutUserInfo(ErrorKinds.text(error))
                 : outcome == Outcome.OK ? null : outcome.canonicalName();
-        queueEnd(at);
-        dnsEnd(at, why);
-        connectEnd(at, why);
-        tlsEnd(at, why);
+        for (Phase phase : CONNECTING) {
+            ends(phase, at, why);
+        }
         noEarlier(at);
         for (Phase phase = attempt.openPhase(); phase != null; phase = attempt.openPhase()) {
             if (outcome == Outcome.OK) {
@@ -444,10 +432,17 @@ public final class TimedCall extends Timing {
         }
     }
 
-    private void ends(Phase phase, long at, Event event) {
+    /** Ends a phase before the request, if it is open. */
+    private void ends(Phase phase, long at, @Nullable String error) {
         Attempt attempt = ends(phase, at);
         if (attempt != null && listens()) {
-            emit(event.at(lastNanos, attempt.index));
+            emit(
+                    switch (phase) {
+                        case QUEUE -> new TimingEvent.QueueEnd(lastNanos, attempt.index);
+                        case DNS -> new TimingEvent.DnsEnd(lastNanos, attempt.index, error);
+                        case CONNECT -> new TimingEvent.ConnectEnd(lastNanos, attempt.index, error);
+                        default -> new TimingEvent.TlsEnd(lastNanos, attempt.index, error);
+                    });
         }
     }
 

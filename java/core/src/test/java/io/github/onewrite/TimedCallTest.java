@@ -78,15 +78,15 @@ class TimedCallTest {
                     call.dnsStart(at(), "localhost");
                 },
                 () -> {
-                    call.dnsEnd(at(), null);
+                    call.dnsEnd(at());
                     call.connectStart(at());
                 },
                 () -> {
-                    call.connectEnd(at(), null);
+                    call.connectEnd(at());
                     call.tlsStart(at());
                 },
                 () -> {
-                    call.tlsEnd(at(), null);
+                    call.tlsEnd(at());
                     call.connectionAcquired(1, -1, 1);
                     call.requestStart(at());
                 },
@@ -125,7 +125,7 @@ class TimedCallTest {
         TimedCall call = start();
         call.attempt(at());
         call.dnsStart(at(), "localhost");
-        call.dnsEnd(at(), null);
+        call.dnsEnd(at());
         call.connectStart(at());
         call.failed(at(), ErrorKind.CONNECT, new IllegalStateException());
         assertEquals(
@@ -174,7 +174,7 @@ class TimedCallTest {
         TimedCall call = start();
         call.attempt(at());
         call.dnsStart(at(), "a");
-        call.dnsEnd(at(), null);
+        call.dnsEnd(at());
         call.attemptEnd(at(), Outcome.ERROR, new IllegalStateException("lost"));
         call.attempt(at());
         call.connectionAcquired(2, 5, 2);
@@ -270,7 +270,7 @@ class TimedCallTest {
         Thread first = new Thread(() -> queue.run(() -> call.connectStart(at())));
         first.start();
         assertTrue(inHook.await(30, TimeUnit.SECONDS));
-        queue.run(() -> call.connectEnd(at(), null));
+        queue.run(() -> call.connectEnd(at()));
         queue.run(() -> call.completed(at()));
         assertTrue(timings.isEmpty(), "the first thread takes the rest");
         go.countDown();

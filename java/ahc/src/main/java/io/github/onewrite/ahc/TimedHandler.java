@@ -1,5 +1,6 @@
 package io.github.onewrite.ahc;
 
+import io.github.onewrite.TimedCall;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.HttpHeaders;
@@ -42,14 +43,14 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     private void attempt() {
         if (sent) {
             leave(true);
-            call.left();
+            call.step(TimedCall::left);
         }
-        call.attempt();
+        call.step(TimedCall::attempt);
     }
 
     private void leave(boolean reusable) {
         sent = false;
-        call.released(reusable);
+        call.step((timed, at) -> timed.connectionReleased(at, reusable));
     }
 
     @Override
@@ -69,14 +70,14 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     public void onHostnameResolutionAttempt(String name) {
         attempt();
         if (!NetUtil.isValidIpV4Address(name) && !NetUtil.isValidIpV6Address(name)) {
-            call.dnsStart(name);
+            call.step((timed, at) -> timed.dnsStart(at, name));
         }
         next.onHostnameResolutionAttempt(name);
     }
 
     @Override
     public void onHostnameResolutionSuccess(String name, List<InetSocketAddress> addresses) {
-        call.dnsEnd();
+        call.step(TimedCall::dnsEnd);
         next.onHostnameResolutionSuccess(name, addresses);
     }
 
@@ -88,7 +89,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onTcpConnectAttempt(InetSocketAddress remote) {
         attempt();
-        call.connectStart();
+        call.step(TimedCall::connectStart);
         next.onTcpConnectAttempt(remote);
     }
 
@@ -107,14 +108,14 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
 
     @Override
     public void onTlsHandshakeAttempt() {
-        call.connectEnd();
-        call.tlsStart();
+        call.step(TimedCall::connectEnd);
+        call.step(TimedCall::tlsStart);
         next.onTlsHandshakeAttempt();
     }
 
     @Override
     public void onTlsHandshakeSuccess(SSLSession session) {
-        call.tlsEnd();
+        call.step(TimedCall::tlsEnd);
         next.onTlsHandshakeSuccess(session);
     }
 
@@ -130,7 +131,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
             if (request.getHttpRequest().method().equals(HttpMethod.CONNECT)) {
                 channels.tunnel(on);
             } else {
-                call.connectEnd();
+                call.step(TimedCall::connectEnd);
                 sent = true;
                 channels.serve(on, call, joins);
             }
@@ -141,7 +142,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onRetry() {
         leave(false);
-        call.left();
+        call.step(TimedCall::left);
         next.onRetry();
     }
 

@@ -6,29 +6,22 @@ import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufInputStream;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.PrematureChannelClosureException;
-import io.netty.handler.codec.http.DefaultFullHttpRequest;
-import io.netty.handler.codec.http.DefaultHttpRequest;
-import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.FullHttpRequest;
 import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpContent;
-import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaders;
-import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpUtil;
-import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.stream.ChunkedInput;
 import io.netty.handler.stream.ChunkedNioFile;
 import io.netty.handler.stream.ChunkedStream;
 import io.netty.handler.stream.ChunkedWriteHandler;
@@ -36,56 +29,46 @@ import io.netty.util.concurrent.Future;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
-import java.util.Base64;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One call: waits for a channel of the pool, sends the request, reads the response and gives the channel back. Confined to
- * the pool's event loop, except for {@link #start} and {@link #giveUp}.
+ * the pool's event loop, except for {@link #start} and {@link #onLoop}.
  */
-abstract class Exchange implements Runnable, ChannelFutureListener {
-    /** A larger body in memory is written in pieces: the transport, or TLS, would copy all of it at once. */
-    private static final int WHOLE = 1024 * 1024;
-
+abstract class Exchange<T> implements Runnable {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
-    /** Neighbours in the pool's list. */
-    @Nullable
-    Exchange previous;
-
-    @Nullable
-    Exchange next;
-
+    final CompletableFuture<T> future = new CompletableFuture<>();
     final Settings settings;
+    final OnewriteNetty.Call timing;
     private final Request request;
-    private final OnewriteNetty.Call timing;
     private volatile @Nullable OriginPool pool;
-    private @Nullable Connection connection;
-    private @Nullable Target target;
     private @Nullable HttpRequest message;
+    private @Nullable Connection connection;
+    private @Nullable Published published;
     private @Nullable Future<?> callLimit;
     private boolean sent;
-    private boolean interim;
     private boolean headRead;
-    private boolean complete;
+    private boolean responseRead;
     private boolean reusable;
+    private boolean answered;
     private boolean over;
 
     Exchange(Settings settings, Request request, OnewriteNetty.Call timing) {
         this.settings = settings;
         this.request = request;
         this.timing = timing;
+        future.whenComplete((value, why) -> onLoop(this::givenUp));
     }
 
     /** The head of the final response was read. */
@@ -99,50 +82,18 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
     /** The response is read to its end. */
     abstract void ended();
 
-    abstract void failed(Throwable why);
+    /** The call failed, and so did its future, unless it was complete. */
+    void failed(Throwable why) {}
 
     /**
-     * Makes the request in Netty's types. What Netty refuses is refused here.
+     * Hands the call to its event loop.
      *
-     * @throws IllegalArgumentException for a method, URL or header that cannot be sent
+     * @throws IllegalArgumentException for a method or header that Netty refuses
      */
-    final Target.Origin prepare() {
-        Target to = Target.of(request.url());
-        target = to;
-        Proxy proxy = to.origin().tls() ? null : settings.proxy;
-        HttpHeaders headers = request.headers(to);
-        if (proxy != null && proxy.user() != null && !headers.contains(HttpHeaderNames.PROXY_AUTHORIZATION)) {
-            byte[] pair = (proxy.user() + ":" + proxy.password()).getBytes(StandardCharsets.UTF_8);
-            headers.set(
-                    HttpHeaderNames.PROXY_AUTHORIZATION,
-                    "Basic " + Base64.getEncoder().encodeToString(pair));
-        }
-        if (settings.decompress && !headers.contains(HttpHeaderNames.ACCEPT_ENCODING)) {
-            headers.set(HttpHeaderNames.ACCEPT_ENCODING, "gzip, deflate");
-        }
-        HttpMethod method = HttpMethod.valueOf(request.method());
-        String uri = proxy == null ? to.path() : to.absolute();
-        ByteBuffer bytes = request.body().bytes;
-        message = bytes == null || bytes.remaining() > WHOLE
-                ? new DefaultHttpRequest(HttpVersion.HTTP_1_1, method, uri, headers)
-                : new DefaultFullHttpRequest(
-                        HttpVersion.HTTP_1_1,
-                        method,
-                        uri,
-                        bytes.hasRemaining() ? Unpooled.wrappedBuffer(bytes) : Unpooled.EMPTY_BUFFER,
-                        headers,
-                        EmptyHttpHeaders.INSTANCE);
-        return to.origin();
-    }
-
-    /** Hands the call to its event loop. */
-    final void start(OriginPool of) {
+    final void start(OriginPool of, Target target) {
+        message = request.message(target, settings);
         pool = of;
-        if (of.loop().inEventLoop()) {
-            run();
-        } else {
-            of.loop().execute(this);
-        }
+        onLoop(this);
     }
 
     @Override
@@ -162,10 +113,6 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
     }
 
-    final OnewriteNetty.Call timing() {
-        return timing;
-    }
-
     final void acquired(Future<? super Channel> result) {
         try {
             if (!result.isSuccess()) {
@@ -181,54 +128,46 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
             connection = Connection.of(channel);
             connection.begin(this);
             timing.on(channel);
-            send(connection.context());
+            send(request.body());
         } catch (Throwable e) {
             fail(e);
         }
     }
 
-    private void send(ChannelHandlerContext ctx) throws IOException {
+    /** Netty's handlers of proxies and TLS hold what is written before the connection is ready. */
+    private void send(Body body) throws IOException {
         HttpRequest head = Objects.requireNonNull(message);
-        Body body = request.body();
         if (head instanceof FullHttpRequest) {
             writeLast(head);
         } else if (body.bytes != null) {
-            addChunkedWriter(ctx);
             write(head);
-            writeLast(new HttpChunkedInput(
-                    new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(body.bytes)), PIECE)));
+            writeLast(chunked(new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(body.bytes)), PIECE)));
         } else if (body.file != null) {
-            sendFile(ctx, head, body.file);
+            sendFile(head, body.file);
         } else {
-            Published published = new Published(ctx);
-            addChunkedWriter(ctx);
-            // First, so that a chunk that is there at once leaves with the head.
-            Objects.requireNonNull(body.publisher).subscribe(published);
             write(head);
-            writeLast(new HttpChunkedInput(published));
+            published = new Published(this);
+            Objects.requireNonNull(body.publisher).subscribe(published);
+            context().flush();
         }
     }
 
     /** By sendfile on a plain connection; in pieces over TLS. */
-    private void sendFile(ChannelHandlerContext ctx, HttpRequest head, Path path) throws IOException {
+    private void sendFile(HttpRequest head, Path path) throws IOException {
         if (!Files.isRegularFile(path)) {
             throw new IOException(path + " is not a regular file");
         }
         FileChannel file = FileChannel.open(path, StandardOpenOption.READ);
         try {
             long size = file.size();
-            if (!head.headers().contains(HttpHeaderNames.CONTENT_LENGTH)
-                    && !head.headers().contains(HttpHeaderNames.TRANSFER_ENCODING)) {
-                head.headers().set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(size));
-            }
+            Request.announce(head.headers(), size);
             write(head);
-            if (ctx.pipeline().get(SslHandler.class) == null) {
+            if (context().pipeline().get(SslHandler.class) == null) {
                 write(new DefaultFileRegion(file, 0, size));
                 writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
                 return;
             }
-            addChunkedWriter(ctx);
-            writeLast(new HttpChunkedInput(new ChunkedNioFile(file, 0, size, FILE_PIECE) {
+            writeLast(chunked(new ChunkedNioFile(file, 0, size, FILE_PIECE) {
                 @Override
                 public ByteBuf readChunk(ByteBufAllocator allocator) throws Exception {
                     ByteBuf piece = super.readChunk(allocator);
@@ -236,8 +175,7 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
                         return piece;
                     }
                     piece.release();
-                    throw new EOFException(
-                            path + " is shorter than " + size + " bytes"); // Netty would read on for ever
+                    throw new EOFException(path + " is shorter than " + size + " bytes"); // Netty would read for ever
                 }
             }));
         } catch (Throwable e) {
@@ -246,65 +184,66 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
     }
 
-    private static void addChunkedWriter(ChannelHandlerContext ctx) {
-        if (ctx.pipeline().get(ChunkedWriteHandler.class) == null) {
-            ctx.pipeline().addBefore(ctx.name(), null, new ChunkedWriteHandler());
+    private HttpChunkedInput chunked(ChunkedInput<ByteBuf> pieces) {
+        if (context().pipeline().get(ChunkedWriteHandler.class) == null) {
+            context().pipeline().addBefore(context().name(), null, new ChunkedWriteHandler());
         }
+        return new HttpChunkedInput(pieces);
     }
 
-    private void write(Object message) {
-        connection().context().write(message).addListener(written -> {
+    final void write(Object part) {
+        context().write(part).addListener(written -> {
             if (!written.isSuccess()) {
                 fail(written.cause());
             }
         });
     }
 
-    private void writeLast(Object message) {
-        connection().context().writeAndFlush(message).addListener(this);
+    final void writeLast(Object part) {
+        context().writeAndFlush(part).addListener(written -> {
+            if (!written.isSuccess()) {
+                fail(written.cause());
+            } else if (!over) {
+                sent = true;
+                if (!headRead) {
+                    connection().limit(settings.responseTimeout);
+                }
+            }
+        });
     }
 
-    /** The last write returned. */
-    @Override
-    public final void operationComplete(ChannelFuture last) {
-        if (over) {
-            return;
-        }
-        if (!last.isSuccess()) {
-            fail(last.cause());
-            return;
-        }
-        sent = true;
-        if (!headRead) {
-            connection().limit(settings.responseTimeout);
+    /** The channel takes more bytes, or no more. */
+    final void writabilityChanged() {
+        if (published != null) {
+            published.pull();
         }
     }
 
     final void read(HttpObject part) {
-        if (complete) {
+        if (responseRead) {
             reusable = false; // bytes that belong to no request
             return;
         }
-        if (part.decoderResult().isFailure()) {
-            Throwable cause = part.decoderResult().cause();
-            fail(cause instanceof CodecException ? cause : new DecoderException(cause));
+        Throwable malformed = part.decoderResult().cause();
+        if (malformed != null) {
+            fail(malformed instanceof CodecException ? malformed : new DecoderException(malformed));
             return;
         }
         if (part instanceof HttpResponse response) {
             int status = response.status().code();
-            interim = status < 200 && status != 101;
-            if (!interim) {
-                headRead = true;
-                reusable = status != 101
-                        && HttpUtil.isKeepAlive(response)
-                        && HttpUtil.isKeepAlive(Objects.requireNonNull(message));
-                connection().limit(0);
-                head(status, response.headers());
+            if (status < 200 && status != 101) {
+                return; // interim, and so is the content that follows it
             }
+            headRead = true;
+            reusable = status != 101
+                    && HttpUtil.isKeepAlive(response)
+                    && HttpUtil.isKeepAlive(Objects.requireNonNull(message));
+            connection().limit(0);
+            head(status, response.headers());
         }
-        if (part instanceof HttpContent content && !interim && !over) {
+        if (headRead && !over && part instanceof HttpContent content) {
             content(content.content());
-            complete = part instanceof LastHttpContent;
+            responseRead = part instanceof LastHttpContent;
         }
     }
 
@@ -316,13 +255,10 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         if (over) {
             return;
         }
-        if (complete) {
-            try {
-                leave(reusable && sent);
-                timing.completed();
-            } finally {
-                ended();
-            }
+        if (responseRead) {
+            leave(reusable && sent);
+            timing.completed();
+            ended();
         } else if (headRead) {
             connection().limit(wantsMore() ? settings.idleReadTimeout : 0);
         }
@@ -330,12 +266,9 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
 
     /** The channel is closed. */
     final void closed() {
-        if (complete) {
-            readComplete();
-        } else {
-            fail(new PrematureChannelClosureException(
-                    origin() + " closed the connection before the response was complete"));
-        }
+        readComplete();
+        fail(new PrematureChannelClosureException(
+                pool() + " closed the connection before the response was complete"));
     }
 
     /** The limit of the response, or of the silence in its body, is over. */
@@ -349,33 +282,30 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
 
     private void overdue(String what, long nanos) {
         fail(new SocketTimeoutException(
-                "the call to " + origin() + " " + what + " in " + TimeUnit.NANOSECONDS.toMillis(nanos) + " ms"));
+                "the call to " + pool() + " " + what + " in " + TimeUnit.NANOSECONDS.toMillis(nanos) + " ms"));
     }
 
-    private String origin() {
-        return Objects.requireNonNull(target).origin().toString();
+    /** Returns false where the caller has completed the future. */
+    final boolean answer(T value) {
+        answered = true;
+        return future.complete(value);
     }
 
-    final void fail(@Nullable Throwable why) {
+    final void fail(Throwable why) {
         if (!over) {
-            Throwable cause = Objects.requireNonNull(why);
-            try {
-                leave(false);
-                timing.failed(cause);
-            } finally {
-                failed(cause);
-            }
+            leave(false);
+            timing.failed(why);
+            future.completeExceptionally(why);
+            failed(why);
         }
     }
 
-    /** Cancels the call; from any thread. */
-    final void giveUp() {
-        onLoop(() -> {
-            if (!over) {
-                leave(false);
-                timing.cancelled();
-            }
-        });
+    /** The future is complete: by the caller, if the call goes on and has not answered. */
+    private void givenUp() {
+        if (!over && !answered) {
+            leave(false);
+            timing.cancelled();
+        }
     }
 
     /** The caller has the head and wants no more of the response. */
@@ -386,19 +316,19 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         }
     }
 
-    /** The caller wants to read on; used while the caller's demand sets the pace. */
+    /** From now on the socket is read only on demand. */
+    final void readOnDemand() {
+        context().channel().config().setAutoRead(false);
+    }
+
     final void readMore() {
         if (!over) {
             connection().limit(settings.idleReadTimeout);
-            connection().channel().read();
+            context().read();
         }
     }
 
-    final void setAutoRead(boolean on) {
-        connection().channel().config().setAutoRead(on);
-    }
-
-    /** Runs a step there. A loop that was shut down has ended the call: what is left is to signal it. */
+    /** Runs a step there. A loop that is shut down has ended the call: what is left is to signal it. */
     final void onLoop(Runnable step) {
         OriginPool of = pool;
         if (of == null || of.loop().inEventLoop()) {
@@ -408,27 +338,28 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
         try {
             of.loop().execute(step);
         } catch (RejectedExecutionException e) {
-            of.loop().terminationFuture().addListener(terminated -> step.run());
+            step.run();
         }
     }
 
     /** Ends the call, and gives its channel back or closes it. */
     private void leave(boolean keep) {
         over = true;
-        if (pool != null) {
-            pool().left(this);
-        }
         if (callLimit != null) {
             callLimit.cancel(false);
         }
-        Connection used = connection;
-        if (used != null && !used.channel().eventLoop().isTerminated()) {
-            used.channel().config().setAutoRead(true);
-            used.end();
-            if (!keep) {
-                used.channel().close();
+        if (published != null) {
+            published.cancel();
+        }
+        if (connection != null) {
+            Channel channel = context().channel();
+            connection.end();
+            if (keep) {
+                channel.config().setAutoRead(true);
+            } else {
+                channel.close();
             }
-            pool().release(used.channel());
+            pool().release(channel);
         }
     }
 
@@ -438,5 +369,10 @@ abstract class Exchange implements Runnable, ChannelFutureListener {
 
     private Connection connection() {
         return Objects.requireNonNull(connection, "no connection");
+    }
+
+    /** Of the channel's last handler. */
+    final ChannelHandlerContext context() {
+        return connection().context();
     }
 }

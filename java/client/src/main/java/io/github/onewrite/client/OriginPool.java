@@ -1,5 +1,6 @@
 package io.github.onewrite.client;
 
+import io.github.onewrite.TimedCall;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
@@ -178,7 +179,7 @@ final class OriginPool extends FixedChannelPool {
         acquire(promise);
         if (acquiring != null && !promise.isDone()) {
             waiting.add(exchange);
-            exchange.timing().queueStart();
+            exchange.timing().step(TimedCall::queueStart);
         }
         acquiring = null;
         promise.addListener(acquired -> {
@@ -196,7 +197,7 @@ final class OriginPool extends FixedChannelPool {
         Exchange exchange = Objects.requireNonNull(acquiring != null ? acquiring : waiting.poll());
         acquiring = null;
         OnewriteNetty.Call timing = exchange.timing();
-        timing.queueEnd();
+        timing.step(TimedCall::queueEnd);
         ChannelFuture registered = bootstrap.register();
         Channel channel = registered.channel();
         ChannelPromise ready = new DefaultChannelPromise(channel, loop);
@@ -204,7 +205,7 @@ final class OriginPool extends FixedChannelPool {
             open.add(channel);
             Connection.of(channel).connecting(ready);
             if (named) {
-                timing.dnsStart(remote.getHostString());
+                timing.step((timed, at) -> timed.dnsStart(at, remote.getHostString()));
             }
             Future<SocketAddress> resolved = resolver.getResolver(loop).resolve(remote);
             channel.closeFuture().addListener(closed -> {
@@ -213,14 +214,14 @@ final class OriginPool extends FixedChannelPool {
                 }
             });
             then(resolved, ready, () -> {
-                timing.dnsEnd();
-                timing.connectStart();
+                timing.step(TimedCall::dnsEnd);
+                timing.step(TimedCall::connectStart);
                 SocketAddress address = Objects.requireNonNull(resolved.getNow(), "the resolver's address");
                 ChannelFuture connected = channel.connect(address);
                 then(connected, ready, () -> {
                     HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
                     then(tunnel == null ? connected : tunnel.connectFuture(), ready, () -> {
-                        timing.connectEnd();
+                        timing.step(TimedCall::connectEnd);
                         secure(channel, ready, timing);
                     });
                 });
@@ -235,9 +236,9 @@ final class OriginPool extends FixedChannelPool {
             ready.trySuccess();
             return;
         }
-        timing.tlsStart();
+        timing.step(TimedCall::tlsStart);
         then(tls.handshakeFuture(), ready, () -> {
-            timing.tlsEnd();
+            timing.step(TimedCall::tlsEnd);
             ready.trySuccess();
         });
     }

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty;
 
+import io.github.onewrite.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.handler.ssl.SslHandler;
 import java.util.function.Function;
@@ -55,17 +56,17 @@ final class ConnectTimes {
         long until = ended;
         long tls = secured;
         if (isReady()) {
-            call.step(timed -> timed.connected(from, until, tls));
+            call.step((timed, at) -> timed.connected(from, until, tls));
             return true;
         }
         first = exchange;
         if (until != 0) {
-            call.step(timed -> {
+            call.step((timed, at) -> {
                 timed.connected(from, until, 0);
                 timed.tlsStart(until);
             });
         } else if (from != 0) {
-            call.step(timed -> {
+            call.step((timed, at) -> {
                 if (from > timed.startedAtMonoNanos()) {
                     timed.connectStart(from);
                 }
@@ -79,11 +80,11 @@ final class ConnectTimes {
         started = at;
         OnewriteNetty.Call maker = maker();
         if (maker != null) {
-            maker.step(timed -> {
-                timed.attempt(at);
+            maker.step(at, (timed, time) -> {
+                timed.attempt(time);
                 // The resolver may report on another event loop, after its result is used.
-                timed.dnsEnd(at, null);
-                timed.connectStart(at);
+                timed.dnsEnd(time);
+                timed.connectStart(time);
             });
         }
     }
@@ -95,7 +96,7 @@ final class ConnectTimes {
         ended = at;
         OnewriteNetty.Call maker = maker();
         if (maker != null) {
-            maker.step(timed -> timed.connectEnd(at, null));
+            maker.step(at, TimedCall::connectEnd);
         }
         SslHandler tls = channel.pipeline().get(SslHandler.class);
         if (tls == null) {
@@ -104,7 +105,7 @@ final class ConnectTimes {
         }
         securing = true;
         if (maker != null) {
-            maker.step(timed -> timed.tlsStart(at));
+            maker.step(at, TimedCall::tlsStart);
         }
         // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
         tls.handshakeFuture().addListener(done -> {
@@ -120,7 +121,7 @@ final class ConnectTimes {
         long at = System.nanoTime();
         secured = at;
         if (maker != null) {
-            maker.step(timed -> timed.tlsEnd(at, null));
+            maker.step(at, TimedCall::tlsEnd);
         }
     }
 

@@ -5,7 +5,6 @@ import io.github.onewrite.TimedCall;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,12 +47,13 @@ final class Exchange implements ChannelFutureListener {
      */
     void serve(ConnectTimes times, long free, int ordinal) {
         requests = ordinal;
-        call.step(timed -> attempt = begun(timed));
+        call.step(null, 0, (timed, none) -> attempt = begun(timed));
         connected = ordinal > 1 || times.serve(this);
         if (connected) {
             acquired(free);
         }
     }
+
 
     private static @Nullable Attempt begun(TimedCall timed) {
         Attempt current = timed.current();
@@ -64,7 +64,7 @@ final class Exchange implements ChannelFutureListener {
         if (connection.probe() != null) {
             connection.probe().begin();
         }
-        take(free, this::acquired);
+        step(free, this::acquired);
     }
 
     private void acquired(TimedCall timed, long free) {
@@ -82,7 +82,7 @@ final class Exchange implements ChannelFutureListener {
         connected = true;
         acquired(0);
         if (writes > 0) {
-            take(System.nanoTime(), TimedCall::requestStart);
+            step(System.nanoTime(), TimedCall::requestStart);
         }
     }
 
@@ -108,7 +108,7 @@ final class Exchange implements ChannelFutureListener {
     void requestWrite() {
         if (call.listens()) {
             Thread here = Thread.currentThread();
-            step(timed -> {
+            step(0, (timed, at) -> {
                 if (Thread.currentThread() == here) {
                     timed.requestWrite();
                 }
@@ -123,7 +123,7 @@ final class Exchange implements ChannelFutureListener {
         }
         pending = false;
         if (writes++ == 0 && connected) {
-            take(System.nanoTime(), TimedCall::requestStart);
+            step(System.nanoTime(), TimedCall::requestStart);
         }
     }
 
@@ -163,7 +163,7 @@ final class Exchange implements ChannelFutureListener {
     private void requestEnd(long at) {
         long sent = bytes;
         int flushes = writes;
-        take(at, (timed, time) -> timed.requestEnd(time, sent, flushes));
+        step(at, (timed, time) -> timed.requestEnd(time, sent, flushes));
     }
 
     /** Bytes of the answer are read. */
@@ -176,7 +176,7 @@ final class Exchange implements ChannelFutureListener {
     /** The bytes so far were an interim response: the final one begins with the next. */
     void interim(int status) {
         firstRead = 0;
-        step(timed -> timed.informational(System.nanoTime(), status));
+        step(System.nanoTime(), (timed, at) -> timed.informational(at, status));
     }
 
     /** @param alone whether no other request is in flight, so that the kernel's evidence is this one's */
@@ -185,12 +185,7 @@ final class Exchange implements ChannelFutureListener {
             requestEnd(lateEnd);
         }
         long at = firstRead == 0 ? lastRead : firstRead;
-        TimedCall here = current();
-        if (here == null) {
-            step(timed -> head(timed, at, status, alone));
-        } else {
-            head(here, at, status, alone);
-        }
+        step(at, (timed, time) -> head(timed, time, status, alone));
     }
 
     private void head(TimedCall timed, long at, int status, boolean alone) {
@@ -203,7 +198,7 @@ final class Exchange implements ChannelFutureListener {
     }
 
     void responseEnd(long at, long received) {
-        take(at, (timed, time) -> timed.responseEnd(time, received));
+        step(at, (timed, time) -> timed.responseEnd(time, received));
     }
 
     /**
@@ -216,36 +211,22 @@ final class Exchange implements ChannelFutureListener {
             return false;
         }
         released = true;
-        take(at, (timed, time) -> timed.connectionReleased(time, reusable));
+        step(at, (timed, time) -> timed.connectionReleased(time, reusable));
         return true;
     }
 
     /** The call is answered. */
     void completed(long at) {
-        take(at, TimedCall::completed);
+        step(at, TimedCall::completed);
     }
 
-    private void take(long at, OnewriteNetty.Step step) {
-        TimedCall here = current();
-        if (here != null) {
-            step.take(here, at);
-        } else {
-            step(timed -> step.take(timed, at));
-        }
+    /** Takes a step of this attempt; ignored when the attempt is over. */
+    void step(long at, OnewriteNetty.Step step) {
+        call.step(this, at, step);
     }
 
-    /** Takes a step of this attempt, on the call's loop; ignored when the attempt is over. */
-    void step(Consumer<TimedCall> step) {
-        call.step(timed -> {
-            if (attempt != null && attempt == timed.current()) {
-                step.accept(timed);
-            }
-        });
-    }
-
-    /** The call, if its loop is this one and the attempt is under way: for the steps of every call. */
-    private @Nullable TimedCall current() {
-        TimedCall timed = call.on(connection.loop());
-        return timed != null && attempt != null && attempt == timed.current() ? timed : null;
+    /** On the call's loop: whether its present attempt is this one. */
+    boolean isUnderWay(TimedCall timed) {
+        return attempt != null && attempt == timed.current();
     }
 }

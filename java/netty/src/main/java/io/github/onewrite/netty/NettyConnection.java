@@ -251,7 +251,7 @@ public final class NettyConnection {
     public void answered(boolean reusable) {
         long at = System.nanoTime();
         if (served.release(at, reusable)) {
-            served.step(timed -> timed.left(at));
+            served.step(at, TimedCall::left);
         }
     }
 
@@ -259,7 +259,7 @@ public final class NettyConnection {
     public void lost(Throwable why) {
         long at = System.nanoTime();
         if (served.release(at, false)) {
-            served.step(timed -> timed.attemptEnd(at, Outcome.ERROR, why));
+            served.step(at, (timed, time) -> timed.attemptEnd(time, Outcome.ERROR, why));
         }
     }
 
@@ -284,11 +284,11 @@ public final class NettyConnection {
     private void fail(Exchange exchange, @Nullable Throwable why) {
         long at = System.nanoTime();
         if (exchange.release(at, false)) {
-            exchange.step(timed -> {
+            exchange.step(at, (timed, time) -> {
                 if (why == null) {
-                    timed.cancelled(at);
+                    timed.cancelled(time);
                 } else {
-                    timed.failed(at, ErrorKinds.of(why, NettyErrors::kindOf), why);
+                    timed.failed(time, ErrorKinds.of(why, NettyErrors::kindOf), why);
                 }
             });
         }

@@ -21,7 +21,6 @@ import io.netty.util.AttributeKey;
 import io.netty.util.Version;
 import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -268,8 +267,9 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         return made;
     }
 
-    /** A step of a call, at a time. */
-    interface Step {
+    /** A step of a call, at a time of {@link System#nanoTime}. */
+    @FunctionalInterface
+    public interface Step {
         void take(TimedCall call, long at);
     }
 
@@ -304,46 +304,10 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
             return timed != null && timed.listens();
         }
 
-        /** The call, if this loop is its own and no hook is being called: then a step may be taken at once. */
-        @Nullable
-        TimedCall on(EventLoop current) {
-            return timed != null && loop == current && !timed.isDelivering() ? timed : null;
-        }
-
         /** The first loop stays: another attempt may run on another one, whose steps are posted. */
         void carriedBy(EventLoop first) {
             if (queue != null && loop == null) {
                 queue.run(() -> loop = loop == null ? first : loop);
-            }
-        }
-
-        void step(Consumer<TimedCall> step) {
-            TimedCall call = timed;
-            EventLoop by = loop;
-            if (call != null && by != null) {
-                step(by, call, step);
-            } else if (call != null && queue != null) {
-                queue.run(() -> {
-                    EventLoop since = loop;
-                    if (since == null) {
-                        step.accept(call);
-                    } else {
-                        step(since, call, step);
-                    }
-                });
-            }
-        }
-
-        private static void step(EventLoop by, TimedCall call, Consumer<TimedCall> step) {
-            if (by.inEventLoop() && !call.isDelivering()) {
-                step.accept(call);
-                return;
-            }
-            try {
-                by.execute(() -> step.accept(call));
-            } catch (RejectedExecutionException e) {
-                // The loop is shut down: it takes no step any more.
-                step.accept(call);
             }
         }
 
@@ -378,73 +342,9 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
             connection.serve(this);
         }
 
-        /** An attempt begins, unless one is under way. */
-        public void attempt() {
-            now((call, at) -> call.attempt(at));
-        }
-
-        /** The attempt is over and the call goes on: redirected or challenged when it was answered, else lost. */
-        public void left() {
-            now(TimedCall::left);
-        }
-
-        /** The call waits for a connection to become free. */
-        public void queueStart() {
-            now(TimedCall::queueStart);
-        }
-
-        /** The wait for a free connection is over. */
-        public void queueEnd() {
-            now(TimedCall::queueEnd);
-        }
-
-        /** Resolving the name begins. */
-        public void dnsStart(String host) {
-            now((call, at) -> call.dnsStart(at, host));
-        }
-
-        /** The name is resolved. A failed lookup is not reported: {@link #failed} ends it. */
-        public void dnsEnd() {
-            now((call, at) -> call.dnsEnd(at, null));
-        }
-
-        /** The TCP connect begins. */
-        public void connectStart() {
-            now(TimedCall::connectStart);
-        }
-
-        /** The TCP connection is established. */
-        public void connectEnd() {
-            now((call, at) -> call.connectEnd(at, null));
-        }
-
-        /** The TLS handshake begins. */
-        public void tlsStart() {
-            now(TimedCall::tlsStart);
-        }
-
-        /** The TLS handshake ended. */
-        public void tlsEnd() {
-            now((call, at) -> call.tlsEnd(at, null));
-        }
-
-        /** The attempt gave its connection back. */
-        public void released(boolean reusable) {
-            now((call, at) -> call.connectionReleased(at, reusable));
-        }
-
         /** The call is answered. Ignored once it has ended. */
         public void completed() {
-            now(TimedCall::completed);
-        }
-
-        /**
-         * The call was answered at this time.
-         *
-         * @param nanoTime when, by {@link System#nanoTime}
-         */
-        public void completed(long nanoTime) {
-            step(call -> call.completed(nanoTime));
+            step(TimedCall::completed);
         }
 
         /** The call failed. Ignored once it has ended. */
@@ -459,18 +359,61 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
          */
         public void failed(Throwable error, Function<Throwable, @Nullable ErrorKind> own) {
             ErrorKind kind = ErrorKinds.of(error, own);
-            now((call, at) -> call.failed(at, kind, error));
+            step((call, at) -> call.failed(at, kind, error));
         }
 
         /** The caller gave up. Ignored once the call has ended. */
         public void cancelled() {
-            now(TimedCall::cancelled);
+            step(TimedCall::cancelled);
         }
 
-        private void now(Step step) {
+        /** Takes another step, which happens now: the start or end of a phase or of an attempt. */
+        public void step(Step step) {
             if (timed != null) {
-                long at = System.nanoTime();
-                step(call -> step.take(call, at));
+                step(System.nanoTime(), step);
+            }
+        }
+
+        /** Takes a step, which happened at this time. */
+        public void step(long at, Step step) {
+            step(null, at, step);
+        }
+
+        /** @param exchange whose attempt the step belongs to: it is ignored when that is over */
+        void step(@Nullable Exchange exchange, long at, Step step) {
+            TimedCall call = timed;
+            EventLoop by = loop;
+            if (call == null) {
+                return;
+            }
+            if (by == null) {
+                if (queue != null) {
+                    queue.run(() -> stepInOrder(call, exchange, at, step));
+                }
+            } else if (by.inEventLoop() && !call.isDelivering()) {
+                take(call, exchange, at, step);
+            } else {
+                try {
+                    by.execute(() -> take(call, exchange, at, step));
+                } catch (RejectedExecutionException e) {
+                    // The loop is shut down: it takes no step any more.
+                    take(call, exchange, at, step);
+                }
+            }
+        }
+
+        /** The loop may have become known while the step waited. */
+        private void stepInOrder(TimedCall call, @Nullable Exchange exchange, long at, Step step) {
+            if (loop == null) {
+                take(call, exchange, at, step);
+            } else {
+                step(exchange, at, step);
+            }
+        }
+
+        private static void take(TimedCall call, @Nullable Exchange exchange, long at, Step step) {
+            if (exchange == null || exchange.isUnderWay(call)) {
+                step.take(call, at);
             }
         }
     }

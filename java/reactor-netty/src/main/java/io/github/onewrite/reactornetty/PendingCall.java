@@ -1,5 +1,6 @@
 package io.github.onewrite.reactornetty;
 
+import io.github.onewrite.TimedCall;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.EventLoop;
@@ -41,7 +42,7 @@ final class PendingCall {
     void resolved() {
         OnewriteNetty.Call current = call;
         if (current != null) {
-            current.dnsEnd();
+            current.step(TimedCall::dnsEnd);
         }
     }
 
@@ -49,7 +50,7 @@ final class PendingCall {
     OnewriteNetty.@Nullable Call connecting() {
         OnewriteNetty.Call current = call;
         if (current != null && served.getAndSet(false)) {
-            current.left();
+            current.step(TimedCall::left);
         }
         return current;
     }
@@ -76,10 +77,10 @@ final class PendingCall {
         }
         long at = System.nanoTime();
         try {
-            loop.execute(() -> ended.completed(at));
+            loop.execute(() -> ended.step(at, TimedCall::completed));
         } catch (RejectedExecutionException e) {
             // The loop is being shut down, and the connection with it.
-            ended.completed(at);
+            ended.step(at, TimedCall::completed);
         }
     }
 

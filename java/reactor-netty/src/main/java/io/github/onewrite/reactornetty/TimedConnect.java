@@ -1,5 +1,6 @@
 package io.github.onewrite.reactornetty;
 
+import io.github.onewrite.TimedCall;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
@@ -92,10 +93,10 @@ final class TimedConnect extends Mono<Connection> {
     static void dnsStart(Connection connection) {
         OnewriteNetty.Call call = connectingCall(connection.channel());
         if (call != null) {
-            call.attempt();
+            call.step(TimedCall::attempt);
             NettyConnection wire = NettyConnection.of(connection.channel());
             String host = wire == null ? "" : wire.host();
-            call.dnsStart(host);
+            call.step((timed, at) -> timed.dnsStart(at, host));
         }
     }
 
