@@ -7,12 +7,12 @@ write a request (urllib3's own loop, http.client's, botocore's ``_send_output``)
 from __future__ import annotations
 
 import functools
-import ipaddress
 import sys
 import typing
 from http.client import HTTPResponse
 
 import urllib3.connection
+from urllib3.util.ssl_ import is_ipaddress
 
 from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
@@ -23,7 +23,7 @@ from .._timing.record import Call, now
 from .._wire import nodelay, quickack
 from .._wire.body import PIECES, at_hand
 from .._wire.coalesce import Writer
-from .timed import TimedOptions, timed_response
+from .timed import TimedOptions, timed_response, untimed
 
 if typing.TYPE_CHECKING:
     from urllib3.connection import HTTPConnection as _HTTPConnection
@@ -102,7 +102,7 @@ class OneWrite(_Behind):
         """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
         options, host = self.socket_options, self._dns_host.strip("[]")
         function = getattr(super()._new_conn, "__func__", None)
-        if function is not _NEW_CONN or type(options) is not list or _is_address(host):
+        if function is not _NEW_CONN or type(options) is not list or is_ipaddress(host):
             call.step_start("connect")
             return super()._new_conn()
         call.step_start("dns", host=host)
@@ -184,6 +184,8 @@ class OneWrite(_Behind):
             response: typing.Any = super().getresponse()
         except BaseException as error:
             call.broke(error)
+            if call.response is not None:
+                untimed(call.response)
             raise
         finally:
             if own.get("response_class") is timed:
@@ -199,15 +201,6 @@ class OneWrite(_Behind):
             if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
                 call.body_read(now(), None if http_response is response else response.tell())
         return response
-
-
-def _is_address(host: str) -> bool:
-    """Return whether *host* is an IP address, which is not looked up."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def adopt(conn: typing.Any, given: Options | None = None) -> None:

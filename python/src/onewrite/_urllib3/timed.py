@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import functools
-import http.client
-import re
 import typing
+from http.client import CONTINUE, HTTPResponse
 
 from .._base_version import IS_V1
 from .._timing.record import Call, now
-
-HTTPResponse = http.client.HTTPResponse
-
-#: Begin of a final answer. http.client skips answers with the status 100, and no others.
-_FINAL = re.compile(rb"HTTP/1\.[01] (?!100)[1-9][0-9][0-9][ \r]").match
 
 
 def timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPResponse:
@@ -21,40 +15,25 @@ def timed_response(call: Call, *args: typing.Any, **kwargs: typing.Any) -> HTTPR
 
     A subclass would show in the caller's hands, and an object whose class has changed is slow in CPython.
     """
-    response: typing.Any = HTTPResponse(*args, **kwargs)
-    try:
-        # This waits for the first byte, in the same read of the socket that begin() would make.
-        first = response.fp.peek(1) if hasattr(response.fp, "peek") else b""
-    except BaseException as error:  # http.client handles what begin() raises
-        response.begin = functools.partial(_fail, response, error)
-    else:
-        if _FINAL(first):
-            call.response_began(now())
-        else:
-            response.begin = functools.partial(_begin, call, response)
-    return response  # type: ignore[no-any-return]
+    call.response = response = HTTPResponse(*args, **kwargs)
+    response._read_status = functools.partial(_read_status, call)  # type: ignore[attr-defined]
+    return response
 
 
-def _fail(response: typing.Any, error: BaseException, *args: typing.Any, **kwargs: typing.Any) -> None:
-    del response.begin
-    raise error
+def untimed(response: typing.Any) -> None:
+    """Break the cycle of *response* and its call."""
+    vars(response).pop("_read_status", None)
 
 
-def _begin(call: Call, response: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-    del response.begin  # it refers to the response
-    response._read_status = functools.partial(_read_status, call, response)
-    try:
-        response.begin(*args, **kwargs)
-    finally:
-        del response._read_status
-
-
-def _read_status(call: Call, response: typing.Any, *args: typing.Any) -> tuple[str, int, str]:
+def _read_status(call: Call) -> tuple[str, int, str]:
+    response = call.response
+    # This waits for the first byte, in the same read of the socket that http.client would make.
     t_ns = now() if hasattr(response.fp, "peek") and response.fp.peek(1) else 0
-    found: tuple[str, int, str] = HTTPResponse._read_status(response, *args)  # type: ignore[attr-defined]
-    if found[1] == http.client.CONTINUE:
+    found: tuple[str, int, str] = HTTPResponse._read_status(response)  # type: ignore[attr-defined]
+    if found[1] == CONTINUE:  # http.client skips these, and no others
         call.informational(found[1])
     else:
+        untimed(response)
         call.response_began(t_ns or now())
     return found
 
