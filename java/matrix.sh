@@ -47,7 +47,8 @@ in_copy() { # what, command…
   mkdir "$work/java"
   tar -C "$here" --exclude ./target --exclude './*/target' -cf - . | tar -C "$work/java" -xf -
   cp "$here/../VERSION" "$work/"
-  mkdir "$work/spec" && cp -r "$here/../spec/testdata" "$work/spec/"
+  mkdir "$work/spec"
+  cp -r "$here/../spec/testdata" "$here/../spec/events.yaml" "$work/spec/"
   (cd "$work/java" && "$@") || status=$?
   rm -rf "${reports:?}/$what"
   for module in "$work"/java/*/target/surefire-reports; do

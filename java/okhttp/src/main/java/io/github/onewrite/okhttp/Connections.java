@@ -1,26 +1,18 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.TimedCall;
-import java.util.Collections;
 import java.util.Map;
-import java.util.Set;
 import java.util.WeakHashMap;
 import okhttp3.Connection;
 
 /** Numbers OkHttp's connections, and remembers how often and when they were used. Holds none of them alive. */
 final class Connections {
     private final Map<Connection, Usage> usages = new WeakHashMap<>();
-    private final Set<Connection> seen = Collections.newSetFromMap(new WeakHashMap<>());
 
     private static final class Usage {
         private final long id = TimedCall.nextConnectionId();
         private int requests;
         private long releasedAt;
-    }
-
-    /** Whether a connection on a socket of others comes for the first time. */
-    synchronized boolean isFirstSeen(Connection connection) {
-        return seen.add(connection);
     }
 
     /** The lock is never held while hooks run: all calls of a client share it. */

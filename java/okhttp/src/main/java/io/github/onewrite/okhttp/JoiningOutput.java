@@ -1,5 +1,6 @@
 package io.github.onewrite.okhttp;
 
+import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Objects;
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Owned by the thread that has the connection. Without a lock, because a write may block.
  */
-final class JoiningOutput extends OutputStream {
+final class JoiningOutput extends FilterOutputStream {
     /** Size of Okio's segments. OkHttp sends a full one at once, and may wait for the peer after it. */
     private static final int SEGMENT = 8192;
 
@@ -24,7 +25,6 @@ final class JoiningOutput extends OutputStream {
         REQUEST
     }
 
-    private final OutputStream out;
     private final int size;
     private Holds holds = Holds.NOTHING;
 
@@ -33,11 +33,8 @@ final class JoiningOutput extends OutputStream {
 
     private int count;
 
-    /** Whether TCP_NODELAY of the socket was read back. */
-    boolean verified;
-
     JoiningOutput(OutputStream out, int size) {
-        this.out = out;
+        super(out);
         this.size = size;
     }
 
@@ -52,9 +49,8 @@ final class JoiningOutput extends OutputStream {
 
     /** The request failed: sends the held bytes, as OkHttp alone has sent them. */
     void fail() {
-        holds = Holds.NOTHING;
         try {
-            emit();
+            pass();
         } catch (IOException e) {
             // The connection is lost: the request has failed already.
         }
@@ -68,36 +64,25 @@ final class JoiningOutput extends OutputStream {
     @Override
     public void write(byte[] bytes, int offset, int length) throws IOException {
         Objects.checkFromIndexSize(offset, length, bytes.length);
-        if (holds == Holds.HEAD) {
-            boolean first = count == 0;
-            if (first && length < Math.min(SEGMENT, size)) {
-                hold(bytes, offset, length);
-                return;
-            }
-            holds = Holds.NOTHING;
-            int part = first ? 0 : hold(bytes, offset, length);
-            emit();
-            if (part < length) {
-                out.write(bytes, offset + part, length - part);
-            }
-        } else if (holds == Holds.REQUEST) {
-            for (int done = 0; done < length; ) {
-                if (count == 0 && length - done >= size) {
-                    out.write(bytes, offset + done, length - done);
-                    return;
-                }
-                done += hold(bytes, offset + done, length - done);
-                if (count == size) {
-                    emit();
-                }
-            }
-        } else {
+        if (holds == Holds.NOTHING) {
             out.write(bytes, offset, length);
+            return;
+        }
+        boolean goesOn = holds == Holds.REQUEST || (count == 0 && length < Math.min(SEGMENT, size));
+        int done = 0;
+        while (done < length && (count > 0 || length - done < size)) {
+            done += hold(bytes, offset + done, length - done);
+        }
+        if (!goesOn) {
+            pass();
+        }
+        if (done < length) {
+            out.write(bytes, offset + done, length - done);
         }
     }
 
-    /** Holds what there is room for. */
-    private int hold(byte[] bytes, int offset, int length) {
+    /** Holds what there is room for, and sends what is full. */
+    private int hold(byte[] bytes, int offset, int length) throws IOException {
         byte[] buffer = held;
         if (buffer == null) {
             buffer = new byte[size];
@@ -106,7 +91,16 @@ final class JoiningOutput extends OutputStream {
         int part = Math.min(length, size - count);
         System.arraycopy(bytes, offset, buffer, count, part);
         count += part;
+        if (count == size) {
+            emit();
+        }
         return part;
+    }
+
+    /** Sends what is held, and holds no more. */
+    private void pass() throws IOException {
+        holds = Holds.NOTHING;
+        emit();
     }
 
     private void emit() throws IOException {
@@ -121,17 +115,7 @@ final class JoiningOutput extends OutputStream {
 
     @Override
     public void flush() throws IOException {
-        holds = Holds.NOTHING;
-        emit();
+        pass();
         out.flush();
-    }
-
-    @Override
-    public void close() throws IOException {
-        try {
-            flush();
-        } finally {
-            out.close();
-        }
     }
 }

@@ -29,10 +29,4 @@ final class JoiningSocket extends Socket implements Joining {
     public OutputStream getOutputStream() throws IOException {
         return output();
     }
-
-    @Override
-    public void shutdownOutput() throws IOException {
-        output().flush();
-        super.shutdownOutput();
-    }
 }

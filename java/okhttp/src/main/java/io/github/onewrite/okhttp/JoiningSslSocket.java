@@ -28,10 +28,4 @@ final class JoiningSslSocket extends DelegatingSslSocket implements Joining {
     public OutputStream getOutputStream() {
         return output;
     }
-
-    @Override
-    public void shutdownOutput() throws IOException {
-        output.flush();
-        super.shutdownOutput();
-    }
 }

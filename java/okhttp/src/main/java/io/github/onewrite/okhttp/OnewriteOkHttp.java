@@ -70,7 +70,7 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
             builder.addNetworkInterceptor(new Joiner());
         }
         builder.eventListenerFactory(
-                new TimingEventListener.Factory(hooks(), before.eventListenerFactory(), config, counts()));
+                new CallListener.Factory(hooks(), before.eventListenerFactory(), new SocketCheck(config, counts())));
         builder.interceptors().add(0, new UncheckedErrors());
         return builder;
     }

@@ -1,7 +1,6 @@
 package io.github.onewrite.okhttp;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
-import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -40,7 +39,6 @@ import okhttp3.Call;
 import okhttp3.Callback;
 import okhttp3.Connection;
 import okhttp3.ConnectionPool;
-import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
@@ -197,24 +195,18 @@ class OnewriteOkHttpTest implements AppliedTwice {
         }
     }
 
-    /** OkHttp tells that a call waits after another call's end may have let it run. */
     @Test
-    void theQueueEndsBeforeTheCallRuns() throws Exception {
+    void theWaitForTheDispatcherIsTheQueue() throws Exception {
         assumeTrue(
                 Stream.of(EventListener.class.getMethods())
-                        .anyMatch(each -> each.getName().equals("dispatcherQueueStart")),
-                "OkHttp 4 does not tell of its queue");
-        CountDownLatch running = new CountDownLatch(2);
+                        .anyMatch(each -> each.getName().equals("dispatcherQueueEnd")),
+                "OkHttp 4 does not report its queue");
         CountDownLatch go = new CountDownLatch(1);
         try (TestServer server = TestServer.answeringAfter(go, TestServer.OK)) {
-            OkHttpClient timed = calls.heard(OnewriteOkHttp.create())
+            OkHttpClient client = calls.heard(OnewriteOkHttp.create())
                     .apply(new OkHttpClient.Builder())
                     .build();
-            timed.dispatcher().setMaxRequests(1);
-            OkHttpClient client = timed.newBuilder()
-                    .eventListenerFactory(
-                            call -> new ToldLate(timed.eventListenerFactory().create(call), running))
-                    .build();
+            client.dispatcher().setMaxRequests(1);
             Request request = new Request.Builder().url(server.url()).build();
             Callback reading = new Callback() {
                 @Override
@@ -228,38 +220,14 @@ class OnewriteOkHttpTest implements AppliedTwice {
                 public void onFailure(Call call, IOException failure) {}
             };
             client.newCall(request).enqueue(reading);
-            Thread caller = new Thread(() -> client.newCall(request).enqueue(reading), "caller");
-            caller.start();
-            Eventually.until(() -> client.dispatcher().queuedCallsCount() == 1);
+            client.newCall(request).enqueue(reading);
+            assertEquals(1, client.dispatcher().queuedCallsCount());
             go.countDown();
             assertTrue(calls.next().queueNanos().isEmpty(), "the control");
             assertTrue(calls.next().queueNanos().isPresent());
-            caller.join(30_000);
             List<String> names = new ArrayList<>(Calls.REUSED);
             names.addAll(2, List.of("queue_start", "queue_end"));
             assertEquals(names, calls.names());
-        }
-    }
-
-    /** Passes the start of a wait on when the request of the second call is being written. */
-    private static final class ToldLate extends ForwardingEventListener {
-        private final CountDownLatch running;
-
-        ToldLate(EventListener next, CountDownLatch running) {
-            super(next);
-            this.running = running;
-        }
-
-        @Override
-        public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
-            assertDoesNotThrow(() -> assertTrue(running.await(30, TimeUnit.SECONDS)));
-            super.dispatcherQueueStart(call, dispatcher);
-        }
-
-        @Override
-        public void requestHeadersEnd(Call call, Request request) {
-            super.requestHeadersEnd(call, request);
-            running.countDown();
         }
     }
 
@@ -277,33 +245,20 @@ class OnewriteOkHttpTest implements AppliedTwice {
         assertTrue(calls.none(), "one record per call");
     }
 
-    /** Without hooks no listener is created per call: one serves all, and forwards to the client's own. */
+    /** Without hooks no listener is created per call: one serves all. */
     @Test
     void whatIsOffIsNotMadePerCall() {
-        Sockets own = new Sockets();
-        for (OkHttpClient.Builder builder :
-                List.of(new OkHttpClient.Builder(), new OkHttpClient.Builder().eventListener(own))) {
-            OkHttpClient stock = builder.build();
-            OkHttpClient untimed = OnewriteOkHttp.create().apply(builder).build();
+        for (OnewriteOkHttp onewrite : List.of(
+                OnewriteOkHttp.create(),
+                OnewriteOkHttp.create()
+                        .onTiming(calls)
+                        .config(OnewriteConfig.defaults().withHooksDisabled(true)))) {
+            OkHttpClient untimed = onewrite.apply(new OkHttpClient.Builder().eventListener(new Sockets()))
+                    .build();
             Call call = untimed.newCall(
                     new Request.Builder().url("http://127.0.0.1/").build());
-            EventListener first = untimed.eventListenerFactory().create(call);
-            assertSame(first, untimed.eventListenerFactory().create(call));
-            assertSame(NodelayListener.class, first.getClass());
-            OkHttpClient untouched = OnewriteOkHttp.create()
-                    .config(OnewriteConfig.defaults().withObserve(true))
-                    .apply(stock.newBuilder())
-                    .build();
-            assertSame(
-                    stock.eventListenerFactory().create(call),
-                    untouched.eventListenerFactory().create(call));
-            OkHttpClient timed = OnewriteOkHttp.create()
-                    .onTiming(calls)
-                    .apply(stock.newBuilder())
-                    .build();
-            assertSame(
-                    TimingEventListener.class,
-                    timed.eventListenerFactory().create(call).getClass());
+            EventListener.Factory factory = untimed.eventListenerFactory();
+            assertSame(factory.create(call), factory.create(call));
         }
     }
 
