@@ -42,12 +42,6 @@ def _end(response: typing.Any, error: BaseException | None = None) -> None:
             call.fail(error)
 
 
-def _complete(response: typing.Any, call: Call) -> None:
-    """The body was read to its end, in this call of a method or in one before it."""
-    call.body_read(call.freed_ns or now(), response.tell() + response._onewrite_received)
-    _end(response)
-
-
 class TimedResponse(_Behind):
     """Stands in front of a response's class."""
 
@@ -56,69 +50,63 @@ class TimedResponse(_Behind):
     _onewrite_received = 0
 
     def _onewrite_read(
-        self, read: typing.Callable[..., typing.Any], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
+        self, read: typing.Callable[..., typing.Any], *args: typing.Any, **kwargs: typing.Any
     ) -> typing.Any:
+        """Call *read*; an error of it ends the call, if no other method of the response has called this one."""
         call = _reading(self)
         if call is None:
             return read(*args, **kwargs)
         call.reading = True
         try:
-            data = read(*args, **kwargs)
+            return read(*args, **kwargs)
         except BaseException as error:
-            call.reading = False
             _end(self, error)
             raise
-        call.reading = False
+        finally:
+            call.reading = False
+
+    def _onewrite_complete(self) -> None:
+        """End the call if the body was read to its end, in this call of a method or in one before it."""
+        call = _reading(self)
+        if call is not None and self.isclosed():
+            call.body_read(call.freed_ns or now(), self.tell() + self._onewrite_received)
+            _end(self)
+
+    def _onewrite_read_some(
+        self, read: typing.Callable[..., bytes], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
+    ) -> bytes:
+        data: bytes = self._onewrite_read(read, *args, **kwargs)
         amount = args[0] if args else kwargs.get("amt")
         # With a coding there may be more for the reader when all was received, or an error.
-        last = amount is None or (not data and amount != 0)
-        if self.isclosed() and (last or not self.headers.get("content-encoding")):
-            _complete(self, call)
+        if amount is None or (not data and amount != 0) or not self.headers.get("content-encoding"):
+            self._onewrite_complete()
         return data
 
     def read(self, *args: typing.Any, **kwargs: typing.Any) -> bytes:
         """Read: see urllib3."""
-        return self._onewrite_read(super().read, args, kwargs)  # type: ignore[no-any-return]
+        return self._onewrite_read_some(super().read, args, kwargs)
 
     if hasattr(_HTTPResponse, "read1"):
 
         def read1(self, *args: typing.Any, **kwargs: typing.Any) -> bytes:
             """Read: see urllib3."""
-            return self._onewrite_read(super().read1, args, kwargs)  # type: ignore[no-any-return]
+            return self._onewrite_read_some(super().read1, args, kwargs)
 
     def stream(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Generator[bytes, None, None]:
         """Read: see urllib3."""
         yield from super().stream(*args, **kwargs)
-        call = _reading(self)
-        if call is not None and self.isclosed():
-            _complete(self, call)
+        self._onewrite_complete()
 
     def read_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Generator[bytes, None, None]:
         """Read: see urllib3."""
         below = super().read_chunked(*args, **kwargs)
-        call = _reading(self)
-        if call is None:
-            yield from below
-            return
         try:
-            while True:
-                call.reading = True
-                try:
-                    data = next(below)
-                except StopIteration:
-                    break
-                except BaseException as error:
-                    _end(self, error)
-                    raise
-                call.reading = False
+            while (data := self._onewrite_read(next, below, None)) is not None:
                 yield data
         finally:
             # Also where this generator is freed: no hook is called then.
-            call.reading = True
-            below.close()
-            call.reading = False
-        if self.isclosed() and _reading(self) is call:
-            _complete(self, call)
+            self._onewrite_read(below.close)
+        self._onewrite_complete()
 
     def _handle_chunk(self, amt: int | None) -> bytes:
         data = super()._handle_chunk(amt)
@@ -127,19 +115,11 @@ class TimedResponse(_Behind):
 
     def drain_conn(self) -> None:
         """Read the rest, without an error: see urllib3."""
-        call = _reading(self)
-        if call is None:
-            super().drain_conn()
-            return
-        call.reading = True
-        try:
-            super().drain_conn()
-        finally:
-            call.reading = False
-            if self.isclosed() and not getattr(self._original_response, "length", None):
-                _complete(self, call)
-            else:
-                _end(self)
+        self._onewrite_read(super().drain_conn)
+        if not getattr(self._original_response, "length", None):
+            self._onewrite_complete()
+        if _reading(self) is not None:
+            _end(self)
 
     def release_conn(self) -> None:
         """Give the connection back: see urllib3."""
