@@ -120,9 +120,9 @@ def refuse_returned(hook: Hook, returned: object) -> None:
         swallow(hook, TypeError("a hook returned a coroutine, which nobody awaits"))
 
 
-#: Records whose call ended in a finalizer, where no hook is called: a hook may take a lock that the interrupted
-#: program holds. The next call, on whatever thread, calls their hooks.
-pending: collections.deque[typing.Any] = collections.deque()
+#: What hands out the records of calls that ended in a finalizer, where no hook is called: a hook may take a lock that
+#: the interrupted program holds. The next call, on whatever thread, does it.
+pending: collections.deque[typing.Callable[[], object]] = collections.deque()
 
 #: The thread on which the garbage collector runs; 0 for none. It may begin at any allocation.
 collector = 0
@@ -142,7 +142,7 @@ def collecting() -> bool:
 
 
 #: What was pending in the parent of this process, which hands it out. Kept: a freed record would be pending again.
-_of_parent: list[typing.Any] = []
+_of_parent: list[object] = []
 
 
 def _leave_to_parent() -> None:
@@ -158,8 +158,7 @@ def drain() -> None:
     """Call the hooks of the records that are pending."""
     while pending:
         try:
-            record = pending.popleft()
+            hand_out = pending.popleft()
         except IndexError:  # another thread was faster
             return
-        if hasattr(record, "finish"):  # else it was sealed meanwhile
-            record.finish()
+        hand_out()

@@ -7,6 +7,7 @@ one object; a retry or redirect moves what the attempt before it took into an ob
 from __future__ import annotations
 
 import contextvars
+import functools
 import time
 import typing
 
@@ -97,11 +98,6 @@ class Attempt:
     def outcome(self) -> str | None:
         """Ok, error or cancelled."""
         return self._outcome
-
-    @property
-    def at(self) -> dict[str, int]:
-        """Monotonic time of each event (spec/events.yaml) in nanoseconds, by its name."""
-        return {name: value for name in _TIMES if (value := getattr(self, name))}
 
     def _judged(self) -> tuple[KernelEvidence | None, str | None]:
         if self._readings is None:
@@ -236,12 +232,9 @@ class Timing(Attempt):
     def __repr__(self) -> str:
         return f"<Timing {self}>"
 
-    def __getstate__(self) -> dict[str, typing.Any]:
-        return {name: getattr(self, name) for cls in (Attempt, Timing) for name in cls.__slots__ if name not in _LIVE}
-
-    def __setstate__(self, state: dict[str, typing.Any]) -> None:
-        for name, value in {**dict.fromkeys(_LIVE), **state}.items():
-            setattr(self, name, value)
+    def __reduce__(self) -> typing.Any:
+        names = (*Attempt.__slots__, *(name for name in Timing.__slots__ if name not in _LIVE))
+        return Timing.__new__, (Timing,), (None, {name: getattr(self, name) for name in names})
 
 
 #: The call under way on this thread, greenlet or task.
@@ -312,7 +305,7 @@ class Call(Timing):
         """What would have ended the call is freed: the next call ends it."""
         if not self.ended_at_mono_ns and not self.attempt_end:
             self.attempt_end = now()
-        hooks.pending.append(self)
+        hooks.pending.append(self.finish)
 
     # -- begin ----------------------------------------------------------------------------------------
 
@@ -489,6 +482,8 @@ class Call(Timing):
 
     def finish(self) -> None:
         """The caller has what it wanted of the response, or the record is the last trace of the call."""
+        if self.__class__ is not Call:
+            return  # sealed while it was pending
         if hooks.collector and hooks.collecting():  # a finalizer of the user has closed the response
             self.abandon()
         elif not self.returned and not self.headers_end and self.error is None:
@@ -514,15 +509,7 @@ class Call(Timing):
                 self.tell("call_end", self.ended_at_mono_ns, fields, True)
         if self.waiting is None:
             self.waiting = [*self.hooks.on_timing] if self.hooks else []
-        try:  # drop what only a running call needs
-            self.connection = self.error = self.response = self.owner = self.pool = self.retries = None
-            self.hooks = self.listener = self.notes = None
-            self.__class__ = Timing  # type: ignore[assignment]
-            if self.waiting:
-                _run(self, self.waiting, self)
-        finally:
-            if self.waiting:  # a signal came before all were called
-                hooks.pending.append(_Leftover(self, self.waiting))
+        _hand_out(self, self.waiting)
 
     # -- the listener ---------------------------------------------------------------------------------
 
@@ -548,20 +535,17 @@ class Call(Timing):
             self.running = None
 
 
-class _Leftover:
-    """A sealed record that a signal kept from some of its hooks."""
-
-    def __init__(self, timing: Timing, waiting: list[Hook]) -> None:
-        self.timing = timing
-        self.waiting = waiting
-
-    def finish(self) -> None:
-        """Call them."""
-        try:
-            _run(self.timing, self.waiting, self.timing)
-        finally:
-            if self.waiting:
-                hooks.pending.append(self)
+def _hand_out(record: typing.Any, waiting: list[Hook]) -> None:
+    """Seal *record* and call the hooks of *waiting*. Those that a signal keeps from it wait for the next call."""
+    try:  # drop what only a running call needs
+        record.connection = record.error = record.response = record.owner = record.pool = record.retries = None
+        record.hooks = record.listener = record.notes = None
+        record.__class__ = Timing
+        if waiting:
+            _run(record, waiting, record)
+    finally:
+        if waiting:
+            hooks.pending.append(functools.partial(_hand_out, record, waiting))
 
 
 def _run(record: typing.Any, waiting: list[Hook], given: object) -> None:
