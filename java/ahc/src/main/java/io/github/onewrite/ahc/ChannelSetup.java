@@ -6,6 +6,7 @@ import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.util.AttributeKey;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param nodelay counts the sockets without TCP_NODELAY, which is set; null where the client sets it itself
  */
 record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
-    /** The call for which the channel was connected, while its tunnel and handshake are not complete. */
+    /** The call for which the channel opens a tunnel. */
     private static final AttributeKey<OnewriteNetty.Call> MAKER = AttributeKey.valueOf(ChannelSetup.class, "maker");
 
     void http(Channel channel) {
@@ -37,17 +38,12 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
         return channel.attr(MAKER).get();
     }
 
-    /** The channel is connected, for this call. */
-    void madeFor(Channel channel, OnewriteNetty.Call call) {
-        channel.attr(MAKER).set(call);
-    }
-
     /** The call sends a CONNECT first. */
-    void tunnel(Channel channel) {
-        NettyConnection connection = NettyConnection.of(channel);
-        if (connection != null) {
-            onLoop(channel, connection::tunnel);
-        }
+    void tunnel(Channel channel, OnewriteNetty.Call call) {
+        onLoop(channel, connection -> {
+            channel.attr(MAKER).set(call);
+            connection.tunnel();
+        });
     }
 
     /**
@@ -57,36 +53,29 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
      * @param joins whether reading its body does not block the event loop
      */
     void serve(Channel channel, OnewriteNetty.Call call, boolean joins) {
-        NettyConnection connection = NettyConnection.of(channel);
-        if (connection != null) {
-            onLoop(channel, () -> {
-                channel.attr(MAKER).set(null);
-                // After CONNECT there is a new codec.
-                if (connection.place(onewrite, false)) {
-                    connection.serve(call);
-                    if (joins) {
-                        connection.joinNext();
-                    }
+        onLoop(channel, connection -> {
+            channel.attr(MAKER).set(null);
+            // After CONNECT there is a new codec.
+            if (connection.place(onewrite, false)) {
+                connection.serve(call);
+                if (joins) {
+                    connection.joinNext();
                 }
-            });
-        }
+            }
+        });
     }
 
-    /** The channel is done with the call. */
-    void release(Channel channel, boolean reusable) {
+    private static void onLoop(Channel channel, Consumer<NettyConnection> task) {
         NettyConnection connection = NettyConnection.of(channel);
-        if (connection != null) {
-            onLoop(channel, () -> connection.release(reusable));
+        if (connection == null) {
+            return;
         }
-    }
-
-    private static void onLoop(Channel channel, Runnable task) {
         if (channel.eventLoop().inEventLoop()) {
-            task.run();
+            task.accept(connection);
             return;
         }
         try {
-            channel.eventLoop().execute(task);
+            channel.eventLoop().execute(() -> task.accept(connection));
         } catch (RejectedExecutionException e) {
             // The client is being closed: its loop serves no call any more.
         }

@@ -50,6 +50,10 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
 
     private void leave(boolean reusable) {
         sent = false;
+        released(reusable);
+    }
+
+    private void released(boolean reusable) {
         call.step((timed, at) -> timed.connectionReleased(at, reusable));
     }
 
@@ -97,7 +101,6 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onTcpConnectSuccess(InetSocketAddress remote, Channel connection) {
         channel = connection;
-        channels.madeFor(connection, call);
         next.onTcpConnectSuccess(remote, connection);
     }
 
@@ -129,7 +132,7 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
         Channel on = channel;
         if (on != null) {
             if (request.getHttpRequest().method().equals(HttpMethod.CONNECT)) {
-                channels.tunnel(on);
+                channels.tunnel(on, call);
             } else {
                 call.step(TimedCall::connectEnd);
                 sent = true;
@@ -149,7 +152,9 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     @Override
     public void onConnectionOffer(Channel connection) {
         // After a redirect to another host the previous attempt's connection is offered while the next attempt runs.
-        channels.release(connection, true);
+        if (sent && connection == channel) {
+            released(true);
+        }
         next.onConnectionOffer(connection);
     }
 
@@ -190,10 +195,8 @@ final class TimedHandler<T> implements ProgressAsyncHandler<T> {
     }
 
     private void finish() {
-        Channel on = channel;
-        if (sent && on != null) {
+        if (sent) {
             leave(false);
-            channels.release(on, false);
         }
     }
 
