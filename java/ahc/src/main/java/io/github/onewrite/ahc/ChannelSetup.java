@@ -28,10 +28,7 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
 
     private NettyConnection attached(Channel channel) {
         // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
-        NettyConnection connection =
-                NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
-        connection.joinsOnDemand();
-        return connection;
+        return NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
     }
 
     private static OnewriteNetty.@Nullable Call maker(Channel channel) {
@@ -57,10 +54,7 @@ record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
             channel.attr(MAKER).set(null);
             // After CONNECT there is a new codec.
             if (connection.place(onewrite, false)) {
-                connection.serve(call);
-                if (joins) {
-                    connection.joinNext();
-                }
+                connection.serve(call, joins);
             }
         });
     }

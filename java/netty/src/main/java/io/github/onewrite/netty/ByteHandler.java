@@ -28,12 +28,6 @@ final class ByteHandler extends ChannelDuplexHandler {
         this.quickack = quickack && connection.probe() != null;
     }
 
-    /** It is moved when a client replaces its codec. */
-    @Override
-    public boolean isSharable() {
-        return true;
-    }
-
     /** The bytes of a message for the transport, without the first piece of a file that went before. */
     static long size(Object message) {
         if (message instanceof ByteBuf buffer) {

@@ -6,7 +6,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
 import io.netty.handler.codec.http.HttpRequest;
@@ -43,7 +42,6 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     private static final int FRAMING = 512;
 
     private final LongSupplier clock;
-    private final Placement placement;
     private final BodyStart start;
     private final int joinMax;
     private final boolean answersHeldWrites;
@@ -68,13 +66,11 @@ final class CoalesceHandler extends ChannelDuplexHandler {
      * @param clock System::nanoTime, or a test's
      */
     CoalesceHandler(
-            Placement placement,
             BodyStart start,
             int joinMax,
             boolean answersHeldWrites,
             BooleanSupplier mayJoin,
             LongSupplier clock) {
-        this.placement = placement;
         this.start = start;
         this.joinMax = joinMax;
         this.answersHeldWrites = answersHeldWrites;
@@ -82,7 +78,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         this.clock = clock;
     }
 
-    /** It is moved when a client replaces its codec. */
+    /** It is moved below a ChunkedWriteHandler. */
     @Override
     public boolean isSharable() {
         return true;
@@ -90,8 +86,11 @@ final class CoalesceHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        // A ChunkedWriteHandler that cuts this into pieces stands below, and flushes each: they are joined from there.
-        if (moves(ctx.pipeline(), message instanceof ChunkedInput)) {
+        if (message instanceof ChunkedInput) {
+            // A ChunkedWriteHandler that cuts this into pieces stands below, and flushes each: they are joined from there.
+            moving = true;
+            Placement.toCodec(ctx.pipeline(), this);
+            moving = false;
             ctx.write(message, promise);
             return;
         }
@@ -119,25 +118,6 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     private static boolean needsRoom(Channel channel, long size) {
         return channel.bytesBeforeUnwritable() <= size
                 && size < channel.config().getWriteBufferHighWaterMark();
-    }
-
-    /**
-     * Follows the codec, if it was replaced.
-     *
-     * @return whether this handler was moved
-     */
-    private boolean moves(ChannelPipeline pipeline, boolean toCodec) {
-        moving = true;
-        try {
-            boolean moved = placement.follow(pipeline);
-            if (toCodec && !moved) {
-                placement.toCodec(pipeline, NAME);
-                moved = true;
-            }
-            return moved;
-        } finally {
-            moving = false;
-        }
     }
 
     private static long size(Object message) {

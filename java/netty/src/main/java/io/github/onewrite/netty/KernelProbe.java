@@ -7,15 +7,14 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.unix.IntegerUnixChannelOption;
 import io.netty.channel.unix.RawUnixChannelOption;
-import io.netty.channel.unix.UnixChannel;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TCP_INFO of one connection, through Netty's native transports for Linux: epoll and io_uring. Loaded only where their
- * classes are.
+ * TCP_INFO of one connection, through Netty's native transports for Linux: epoll and io_uring. Loaded for
+ * their channels only.
  *
  * <p>{@code EpollSocketChannel.tcpInfo} copies the first 32 fields only; the raw option copies the whole struct of
  * linux/tcp.h, with segment counters and receive-window time. Fields that an older kernel does not have stay 0.
@@ -43,8 +42,9 @@ final class KernelProbe {
         this.channel = channel;
     }
 
+    /** Null for a channel that is not TCP. */
     static @Nullable KernelProbe of(Channel channel) {
-        return channel instanceof UnixChannel && channel instanceof SocketChannel ? new KernelProbe(channel) : null;
+        return channel instanceof SocketChannel ? new KernelProbe(channel) : null;
     }
 
     /** A timed request begins. The counters change only while a request is sent: the last reading is the baseline. */

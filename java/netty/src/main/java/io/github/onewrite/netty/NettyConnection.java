@@ -57,8 +57,7 @@ public final class NettyConnection {
     private @Nullable OnewriteNetty beginner;
     private Exchange served = untimed;
     private boolean headDue;
-    private boolean onDemand;
-    private boolean join = true;
+    private boolean join;
     private @Nullable Exchange upgraded;
     private Exchange writing = untimed;
     private @Nullable String authority;
@@ -76,8 +75,9 @@ public final class NettyConnection {
         this.channel = channel;
         this.host = remote instanceof InetSocketAddress address ? address.getHostString() : "";
         this.ends = ends;
+        this.join = ends != Ends.BY_CLIENT;
         this.times = new ConnectTimes(channel, makers);
-        this.probe = KernelProbes.of(channel);
+        this.probe = probeOf(channel);
     }
 
     /**
@@ -101,6 +101,12 @@ public final class NettyConnection {
         channel.attr(KEY).set(connection);
         channel.pipeline().addFirst(ConnectHandler.NAME, new ConnectHandler(connection, nodelay));
         return connection;
+    }
+
+    /** By name: Netty's native transports are optional dependencies. */
+    private static @Nullable KernelProbe probeOf(Channel channel) {
+        String transport = channel.getClass().getName();
+        return transport.contains(".epoll.") || transport.contains(".uring.") ? KernelProbe.of(channel) : null;
     }
 
     /** The connection of a channel, or null. */
@@ -138,20 +144,10 @@ public final class NettyConnection {
         return placement.place(channel.pipeline(), this, onewrite, answersHeldWrites);
     }
 
-    /** The writes of a request are joined only if {@link #joinNext} comes before it. */
-    public void joinsOnDemand() {
-        onDemand = true;
-        join = false;
-    }
-
-    /** The body of the next request does not block the event loop while it is read. */
-    public void joinNext() {
-        join = true;
-    }
-
+    /** Whether the writes of the next request are joined. Of {@link Ends#BY_CLIENT}, those that it was served with. */
     boolean takeJoin() {
         boolean now = join;
-        join = !onDemand;
+        join = ends != Ends.BY_CLIENT;
         return now;
     }
 
@@ -193,6 +189,16 @@ public final class NettyConnection {
      * @param call one that is not timed, or null, for a request that is not reported
      */
     public void serve(OnewriteNetty.@Nullable Call call) {
+        serve(call, true);
+    }
+
+    /**
+     * The connection serves an attempt of a call from now on.
+     *
+     * @param joins whether the writes of its request are joined: reading its body does not block the event loop
+     */
+    public void serve(OnewriteNetty.@Nullable Call call, boolean joins) {
+        join = joins;
         headDue = true;
         requests++;
         if (call == null || !call.isTimed()) {

@@ -54,7 +54,6 @@ final class Placement {
                     top.name(),
                     CoalesceHandler.NAME,
                     new CoalesceHandler(
-                            this,
                             start,
                             config.coalesceMax(),
                             answersHeldWrites,
@@ -64,43 +63,12 @@ final class Placement {
         return true;
     }
 
-    /**
-     * Puts the handlers around the codec again, when the client has replaced it: the lower one would stand above the new
-     * codec, where there are no bytes, or the upper ones below, where there are no messages (AsyncHttpClient 3.0.1).
-     *
-     * @return whether the upper ones were moved
-     */
-    boolean follow(ChannelPipeline pipeline) {
-        if (codec == null || !codec.isRemoved()) {
-            return false;
-        }
-        ChannelHandlerContext top = codec(pipeline, true);
-        if (top == null) {
-            return false;
-        }
-        codec = top;
-        ChannelHandler lower = pipeline.get(ByteHandler.NAME);
-        if (lower != null) {
-            pipeline.remove(lower);
-            pipeline.addBefore(top.name(), ByteHandler.NAME, lower);
-        }
-        List<String> names = pipeline.names();
-        int upper = Math.max(names.indexOf(CoalesceHandler.NAME), names.indexOf(TimingHandler.NAME));
-        boolean below = upper >= 0 && upper < names.indexOf(top.name());
-        if (below) {
-            toCodec(pipeline, TimingHandler.NAME);
-            toCodec(pipeline, CoalesceHandler.NAME);
-        }
-        return below;
-    }
-
     /** Puts a handler directly above the codec, below what the client has put there since. */
-    void toCodec(ChannelPipeline pipeline, String name) {
+    static void toCodec(ChannelPipeline pipeline, ChannelHandler moved) {
         ChannelHandlerContext top = codec(pipeline, true);
-        ChannelHandler moved = pipeline.get(name);
-        if (top != null && moved != null) {
+        if (top != null) {
             pipeline.remove(moved);
-            pipeline.addAfter(top.name(), name, moved);
+            pipeline.addAfter(top.name(), CoalesceHandler.NAME, moved);
         }
     }
 

@@ -39,12 +39,6 @@ final class TimingHandler extends ChannelDuplexHandler {
         this.connection = connection;
     }
 
-    /** It is moved when a client replaces its codec. */
-    @Override
-    public boolean isSharable() {
-        return true;
-    }
-
     /** Classes are tested before interfaces, here and in channelRead: that is much cheaper (JDK-8180450). */
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {

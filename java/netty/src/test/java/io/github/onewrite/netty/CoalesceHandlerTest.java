@@ -69,7 +69,7 @@ class CoalesceHandlerTest {
                         flushes,
                         new ByteHandler(connection, start, false),
                         new HttpClientCodec(),
-                        new CoalesceHandler(new Placement(), start, 16_384, answersHeldWrites, () -> true, () -> now));
+                        new CoalesceHandler(start, 16_384, answersHeldWrites, () -> true, () -> now));
     }
 
     @AfterEach
