@@ -159,11 +159,6 @@ public final class Attempt extends Phases {
         return Values.present(lengthOf(phase));
     }
 
-    /** When a phase that is present began, in nanoseconds of {@link System#nanoTime}. */
-    public OptionalLong startNanos(Phase phase) {
-        return lengthOf(phase) < 0 ? OptionalLong.empty() : OptionalLong.of(startOf(phase));
-    }
-
     public OptionalLong totalNanos() {
         return nanos(Phase.TOTAL);
     }

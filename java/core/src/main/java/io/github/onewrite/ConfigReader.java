@@ -1,6 +1,7 @@
 package io.github.onewrite;
 
 import java.util.Locale;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -18,51 +19,43 @@ final class ConfigReader {
 
     /** A switch by the end of its name, such as {@code coalesce.disabled}. False when unset. */
     boolean flag(String name) {
-        for (Source source : sources(name)) {
-            switch (source.value.toLowerCase(Locale.ROOT)) {
-                case "1", "true", "yes", "on" -> {
-                    return true;
-                }
-                case "0", "false", "no", "off", "" -> {
-                    return false;
-                }
-                default -> source.ignored("1, true, yes or on; 0, false, no or off");
-            }
-        }
-        return false;
+        return read(name, false, "1, true, yes or on; 0, false, no or off", ConfigReader::flagOf);
     }
 
     /** A number from 0 to {@code max}, which is the default. */
     int number(String name, int max) {
-        for (Source source : sources(name)) {
-            if (source.value.isEmpty()) {
-                continue;
-            }
-            try {
-                int value = Integer.parseInt(source.value);
-                if (value >= 0 && value <= max) {
-                    return value;
-                }
-            } catch (NumberFormatException e) {
-                // Warned of below, together with numbers out of range.
-            }
-            source.ignored("a number from 0 to " + max);
-        }
-        return max;
+        return read(name, max, "a number from 0 to " + max, value -> numberOf(value, max));
     }
 
-    private Source[] sources(String name) {
-        Source property = source(properties, "onewrite." + name);
-        Source variable =
-                source(environment, "ONEWRITE_" + name.replace('.', '_').toUpperCase(Locale.ROOT));
-        if (property != null && variable != null) {
-            return new Source[] {property, variable};
-        }
-        Source only = property != null ? property : variable;
-        return only == null ? new Source[0] : new Source[] {only};
+    private static @Nullable Boolean flagOf(String value) {
+        return switch (value.toLowerCase(Locale.ROOT)) {
+            case "1", "true", "yes", "on" -> true;
+            case "0", "false", "no", "off", "" -> false;
+            default -> null;
+        };
     }
 
-    private static @Nullable Source source(UnaryOperator<@Nullable String> from, String name) {
+    private static @Nullable Integer numberOf(String value, int max) {
+        try {
+            int number = Integer.parseInt(value);
+            return number >= 0 && number <= max ? number : null;
+        } catch (NumberFormatException e) {
+            return null;
+        }
+    }
+
+    private <T> T read(String name, T unset, String wanted, Function<String, @Nullable T> parser) {
+        T property = read(properties, "onewrite." + name, wanted, parser);
+        if (property != null) {
+            return property;
+        }
+        String variable = "ONEWRITE_" + name.replace('.', '_').toUpperCase(Locale.ROOT);
+        T value = read(environment, variable, wanted, parser);
+        return value == null ? unset : value;
+    }
+
+    private static <T> @Nullable T read(
+            UnaryOperator<@Nullable String> from, String name, String wanted, Function<String, @Nullable T> parser) {
         String value;
         try {
             value = from.apply(name);
@@ -70,12 +63,10 @@ final class ConfigReader {
             // A setting that a security manager hides counts as unset.
             return null;
         }
-        return value == null ? null : new Source(name, value.strip());
-    }
-
-    private record Source(String name, String value) {
-        void ignored(String wanted) {
+        T parsed = value == null ? null : parser.apply(value.strip());
+        if (parsed == null && value != null && !value.isBlank()) {
             LOG.log(System.Logger.Level.WARNING, "{0} is ignored: it is to be {1}, not \"{2}\"", name, wanted, value);
         }
+        return parsed;
     }
 }

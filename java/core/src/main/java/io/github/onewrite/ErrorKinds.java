@@ -9,6 +9,8 @@ import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.TimeoutException;
@@ -21,6 +23,18 @@ import org.jspecify.annotations.Nullable;
  * of the system only a generic type; of these the whole message decides. For adapters.
  */
 public final class ErrorKinds {
+    private static final List<Map.Entry<Class<? extends Exception>, ErrorKind>> TYPES = List.of(
+            Map.entry(CancellationException.class, ErrorKind.CANCELLED),
+            Map.entry(UnknownHostException.class, ErrorKind.DNS),
+            Map.entry(InterruptedIOException.class, ErrorKind.TIMEOUT),
+            Map.entry(TimeoutException.class, ErrorKind.TIMEOUT),
+            Map.entry(ConnectException.class, ErrorKind.CONNECT),
+            Map.entry(BindException.class, ErrorKind.CONNECT),
+            Map.entry(NoRouteToHostException.class, ErrorKind.CONNECT),
+            Map.entry(SSLException.class, ErrorKind.TLS),
+            Map.entry(EOFException.class, ErrorKind.CLOSED),
+            Map.entry(ClosedChannelException.class, ErrorKind.CLOSED));
+
     /** Of the JDK's sockets and of Okio. */
     private static final Set<String> CLOSED =
             Set.of("closed", "Socket closed", "Socket is closed", "Stream closed", "stream closed");
@@ -69,25 +83,10 @@ public final class ErrorKinds {
     }
 
     private static @Nullable ErrorKind kindOf(Throwable error) {
-        if (error instanceof CancellationException) {
-            return ErrorKind.CANCELLED;
-        }
-        if (error instanceof UnknownHostException) {
-            return ErrorKind.DNS;
-        }
-        if (error instanceof InterruptedIOException || error instanceof TimeoutException) {
-            return ErrorKind.TIMEOUT;
-        }
-        if (error instanceof ConnectException
-                || error instanceof BindException
-                || error instanceof NoRouteToHostException) {
-            return ErrorKind.CONNECT;
-        }
-        if (error instanceof SSLException) {
-            return ErrorKind.TLS;
-        }
-        if (error instanceof EOFException || error instanceof ClosedChannelException) {
-            return ErrorKind.CLOSED;
+        for (Map.Entry<Class<? extends Exception>, ErrorKind> each : TYPES) {
+            if (each.getKey().isInstance(error)) {
+                return each.getValue();
+            }
         }
         ErrorKind byMessage = error instanceof IOException ? byMessage(String.valueOf(error.getMessage())) : null;
         return byMessage == null && error instanceof ProtocolException ? ErrorKind.PROTOCOL : byMessage;

@@ -1,6 +1,6 @@
 package io.github.onewrite;
 
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -14,32 +14,7 @@ public final class Hooks {
     static final TimingListener[] NONE = {};
 
     /** The hooks that run on a thread. A request that one of them makes is not reported to it: that would never end. */
-    private static final class Running {
-        private static final ThreadLocal<Running> OF_THREAD = ThreadLocal.withInitial(Running::new);
-
-        private @Nullable Object[] hooks = new Object[2];
-        private int depth;
-
-        void push(Object hook) {
-            if (depth == hooks.length) {
-                hooks = Arrays.copyOf(hooks, 2 * depth);
-            }
-            hooks[depth++] = hook;
-        }
-
-        void pop() {
-            hooks[--depth] = null;
-        }
-
-        boolean has(Object hook) {
-            for (int i = 0; i < depth; i++) {
-                if (hooks[i] == hook) {
-                    return true;
-                }
-            }
-            return false;
-        }
-    }
+    private static final ThreadLocal<ArrayList<Object>> RUNNING = ThreadLocal.withInitial(() -> new ArrayList<>(2));
 
     private final List<Consumer<? super Timing>> consumers;
     private final List<TimingListener.Factory> factories;
@@ -75,12 +50,14 @@ public final class Hooks {
 
     /** These without the ones that run on this thread. */
     Hooks withoutRunning() {
-        Running running = Running.OF_THREAD.get();
-        return running.depth == 0 ? this : new Hooks(without(consumers, running), without(factories, running), errors);
+        List<Object> running = RUNNING.get();
+        return running.isEmpty() ? this : new Hooks(without(consumers, running), without(factories, running), errors);
     }
 
-    private static <H> List<H> without(List<H> hooks, Running running) {
-        return hooks.stream().filter(hook -> !running.has(hook)).toList();
+    private static <H> List<H> without(List<H> hooks, List<Object> running) {
+        return hooks.stream()
+                .filter(hook -> running.stream().noneMatch(each -> each == hook))
+                .toList();
     }
 
     /** The listeners of a call: one for each factory, in the same order. */
@@ -108,15 +85,15 @@ public final class Hooks {
     }
 
     void deliver(TimingListener[] listeners, TimingEvent event) {
-        Running running = Running.OF_THREAD.get();
+        ArrayList<Object> running = RUNNING.get();
         for (int i = 0; i < listeners.length; i++) {
-            running.push(factories.get(i));
+            running.add(factories.get(i));
             try {
                 listeners[i].onEvent(event);
             } catch (Throwable e) {
                 swallow(e);
             } finally {
-                running.pop();
+                running.remove(running.size() - 1);
             }
         }
     }
@@ -136,14 +113,14 @@ public final class Hooks {
     }
 
     private void call(Object hook, Runnable what) {
-        Running running = Running.OF_THREAD.get();
-        running.push(hook);
+        ArrayList<Object> running = RUNNING.get();
+        running.add(hook);
         try {
             what.run();
         } catch (Throwable e) {
             swallow(e);
         } finally {
-            running.pop();
+            running.remove(running.size() - 1);
         }
     }
 

@@ -1,5 +1,7 @@
 package io.github.onewrite;
 
+import java.net.MalformedURLException;
+import java.net.URL;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -35,11 +37,17 @@ public final class TimingMappers {
         return named;
     }
 
+    /** The server that the URL names, without the brackets of an IPv6 address; the port is the scheme's by default. */
     private static void putServer(Map<String, Object> named, String url) {
-        ServerAddress server = ServerAddress.of(url);
-        if (server != null) {
-            named.put("server.address", server.host());
-            named.put("server.port", server.port());
+        try {
+            URL parsed = new URL(url);
+            String host = parsed.getHost();
+            if (!host.isEmpty()) {
+                named.put("server.address", host.startsWith("[") ? host.substring(1, host.length() - 1) : host);
+                named.put("server.port", parsed.getPort() < 0 ? parsed.getDefaultPort() : parsed.getPort());
+            }
+        } catch (MalformedURLException e) {
+            // A URL that was refused names no server.
         }
     }
 

@@ -102,9 +102,8 @@ class TimedCallTest {
             assertEquals(happened, attempt.nanos(phase).isPresent(), phase::canonicalName);
         }
         assertEquals(
-                attempt.startNanos(Phase.TOTAL).getAsLong()
-                        + attempt.totalNanos().getAsLong(),
-                attempt.startNanos(failed).getAsLong() + attempt.nanos(failed).getAsLong());
+                attempt.startOf(Phase.TOTAL) + attempt.totalNanos().getAsLong(),
+                attempt.startOf(failed) + attempt.nanos(failed).getAsLong());
     }
 
     @Test

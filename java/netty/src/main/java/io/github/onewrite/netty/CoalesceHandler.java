@@ -66,11 +66,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
      * @param clock System::nanoTime, or a test's
      */
     CoalesceHandler(
-            BodyStart start,
-            int joinMax,
-            boolean answersHeldWrites,
-            BooleanSupplier mayJoin,
-            LongSupplier clock) {
+            BodyStart start, int joinMax, boolean answersHeldWrites, BooleanSupplier mayJoin, LongSupplier clock) {
         this.start = start;
         this.joinMax = joinMax;
         this.answersHeldWrites = answersHeldWrites;
@@ -87,7 +83,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof ChunkedInput) {
-            // A ChunkedWriteHandler that cuts this into pieces stands below, and flushes each: they are joined from there.
+            // A ChunkedWriteHandler below cuts this into pieces and flushes each: they are joined from there.
             moving = true;
             Placement.toCodec(ctx.pipeline(), this);
             moving = false;

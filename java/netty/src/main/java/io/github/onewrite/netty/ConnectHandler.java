@@ -29,28 +29,22 @@ final class ConnectHandler extends ChannelDuplexHandler {
 
     @Override
     public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-        if (nodelay != null) {
-            ensureNodelay(ctx.channel());
-        }
         ConnectTimes times = connection.times();
         times.connecting();
         // Another promise: its listener runs before the listeners of the client, which may write.
         ChannelPromise connected = ctx.newPromise().addListener(done -> {
             // A failed connect leaves the phase open: the client may try the next address, or end the attempt.
-            if (done.isSuccess() && !times.tunnels()) {
-                times.connected();
+            if (done.isSuccess()) {
+                if (nodelay != null && !ensureNodelay(ctx.channel())) {
+                    nodelay.withoutNodelay();
+                }
+                if (!times.tunnels()) {
+                    times.connected();
+                }
             }
         });
         PromiseNotifier.cascade(connected, promise);
         ctx.connect(remote, local, connected);
-    }
-
-    @Override
-    public void channelActive(ChannelHandlerContext ctx) {
-        if (nodelay != null && !ensureNodelay(ctx.channel())) {
-            nodelay.withoutNodelay();
-        }
-        ctx.fireChannelActive();
     }
 
     @Override

@@ -45,6 +45,13 @@ final class ConnectTimes {
         return first == null ? makers.apply(channel) : first.call();
     }
 
+    private void step(long at, OnewriteNetty.Step step) {
+        OnewriteNetty.Call maker = maker();
+        if (maker != null) {
+            maker.step(at, step);
+        }
+    }
+
     /**
      * The first request has a call. Its connection may not be ready, where a client does not wait for it.
      *
@@ -78,15 +85,12 @@ final class ConnectTimes {
     void connecting() {
         long at = System.nanoTime();
         started = at;
-        OnewriteNetty.Call maker = maker();
-        if (maker != null) {
-            maker.step(at, (timed, time) -> {
-                timed.attempt(time);
-                // The resolver may report on another event loop, after its result is used.
-                timed.dnsEnd(time);
-                timed.connectStart(time);
-            });
-        }
+        step(at, (timed, time) -> {
+            timed.attempt(time);
+            // The resolver may report on another event loop, after its result is used.
+            timed.dnsEnd(time);
+            timed.connectStart(time);
+        });
     }
 
     /** TCP is connected, and the tunnel is open if there is one. */
@@ -94,35 +98,23 @@ final class ConnectTimes {
         tunnels = false;
         long at = System.nanoTime();
         ended = at;
-        OnewriteNetty.Call maker = maker();
-        if (maker != null) {
-            maker.step(at, TimedCall::connectEnd);
-        }
+        step(at, TimedCall::connectEnd);
         SslHandler tls = channel.pipeline().get(SslHandler.class);
         if (tls == null) {
             ready();
             return;
         }
         securing = true;
-        if (maker != null) {
-            maker.step(at, TimedCall::tlsStart);
-        }
+        step(at, TimedCall::tlsStart);
         // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
         tls.handshakeFuture().addListener(done -> {
             securing = false;
             if (done.isSuccess()) {
-                secured(maker());
+                secured = System.nanoTime();
+                step(secured, TimedCall::tlsEnd);
                 ready();
             }
         });
-    }
-
-    private void secured(OnewriteNetty.@Nullable Call maker) {
-        long at = System.nanoTime();
-        secured = at;
-        if (maker != null) {
-            maker.step(at, TimedCall::tlsEnd);
-        }
     }
 
     /** The proxy's answer is not HTTP. */

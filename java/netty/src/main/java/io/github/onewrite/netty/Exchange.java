@@ -54,7 +54,6 @@ final class Exchange implements ChannelFutureListener {
         }
     }
 
-
     private static @Nullable Attempt begun(TimedCall timed) {
         Attempt current = timed.current();
         return current == null ? timed.attempt(System.nanoTime()) : current;

@@ -54,11 +54,7 @@ final class Placement {
                     top.name(),
                     CoalesceHandler.NAME,
                     new CoalesceHandler(
-                            start,
-                            config.coalesceMax(),
-                            answersHeldWrites,
-                            connection::takeJoin,
-                            System::nanoTime));
+                            start, config.coalesceMax(), answersHeldWrites, connection::takeJoin, System::nanoTime));
         }
         return true;
     }

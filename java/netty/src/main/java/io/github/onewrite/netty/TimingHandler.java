@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.embedded.EmbeddedChannel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpObject;
@@ -15,13 +16,13 @@ import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpRequestDecoder;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.codec.http.multipart.HttpPostRequestEncoder;
-import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** Above the HTTP codec: stamps the steps that are messages there. */
@@ -75,38 +76,25 @@ final class TimingHandler extends ChannelDuplexHandler {
         if (!hooks.wanted()) {
             return null;
         }
-        if (!(head instanceof HttpRequest request)) {
-            return head instanceof ByteBuf bytes ? beginEncoded(connection, hooks, bytes) : null;
+        Object decoded = head instanceof ByteBuf bytes ? decoded(bytes) : head;
+        if (!(decoded instanceof HttpRequest request)
+                || request.method().equals(HttpMethod.CONNECT)
+                || request.headers().contains(HttpHeaderNames.UPGRADE)) {
+            return null;
         }
-        boolean exchange = !request.method().equals(HttpMethod.CONNECT)
-                && !request.headers().contains(HttpHeaderNames.UPGRADE);
-        String host = request.headers().get(HttpHeaderNames.HOST, "");
-        return exchange ? begin(connection, hooks, request.method().name(), request.uri(), host) : null;
-    }
-
-    private static OnewriteNetty.Call begin(
-            NettyConnection connection, OnewriteNetty hooks, String method, String target, String host) {
         // Else the target is the whole URL, for a proxy.
-        String origin = target.startsWith("/") ? connection.origin(host) : "";
-        return hooks.begin(method, origin, target, null, connection.loop());
+        String origin = request.uri().startsWith("/")
+                ? connection.origin(request.headers().get(HttpHeaderNames.HOST, ""))
+                : "";
+        return hooks.begin(request.method().name(), origin, request.uri(), null, connection.loop());
     }
 
-    private static OnewriteNetty.@Nullable Call beginEncoded(
-            NettyConnection connection, OnewriteNetty hooks, ByteBuf bytes) {
-        String[] lines = bytes.toString(StandardCharsets.ISO_8859_1).split("\r\n", -1);
-        String[] first = lines[0].split(" ", -1);
-        String host = "";
-        for (int i = 1; i < lines.length && !lines[i].isEmpty(); i++) {
-            if (lines[i].regionMatches(true, 0, "upgrade:", 0, 8)) {
-                return null;
-            }
-            host = lines[i].regionMatches(true, 0, "host:", 0, 5)
-                    ? lines[i].substring(5).strip()
-                    : host;
-        }
-        return first.length != 3 || first[0].equals("CONNECT")
-                ? null
-                : begin(connection, hooks, first[0], first[1], host);
+    private static @Nullable HttpRequest decoded(ByteBuf bytes) {
+        EmbeddedChannel decoder = new EmbeddedChannel(new HttpRequestDecoder());
+        decoder.writeInbound(bytes.retainedDuplicate());
+        HttpRequest request = decoder.readInbound();
+        decoder.finishAndReleaseAll();
+        return request == null || request.decoderResult().isFailure() ? null : request;
     }
 
     @Override

@@ -40,12 +40,12 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
     private final @Nullable Logger logger;
     private final CallMetrics metrics;
 
-    private OnewriteOpenTelemetry(Builder options) {
-        LoggerProvider logs = options.openTelemetry.getLogsBridge();
-        this.logger = options.logs && logs != LoggerProvider.noop()
+    private OnewriteOpenTelemetry(OpenTelemetry openTelemetry) {
+        LoggerProvider logs = openTelemetry.getLogsBridge();
+        this.logger = logs != LoggerProvider.noop()
                 ? logs.loggerBuilder(SCOPE).setInstrumentationVersion(VERSION).build()
                 : null;
-        Meter meter = options.openTelemetry
+        Meter meter = openTelemetry
                 .getMeterProvider()
                 .meterBuilder(SCOPE)
                 .setInstrumentationVersion(VERSION)
@@ -53,44 +53,19 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
         this.metrics = new CallMetrics(meter);
     }
 
-    /** All of it, through the {@linkplain GlobalOpenTelemetry global} OpenTelemetry: that of the Java agent. */
+    /** Through the {@linkplain GlobalOpenTelemetry global} OpenTelemetry: that of the Java agent. */
     public static OnewriteOpenTelemetry create() {
         return create(GlobalOpenTelemetry.get());
     }
 
-    /** All of it. */
+    /** Through the OpenTelemetry given. */
     public static OnewriteOpenTelemetry create(OpenTelemetry openTelemetry) {
-        return builder(openTelemetry).build();
-    }
-
-    /** To leave something out. */
-    public static Builder builder(OpenTelemetry openTelemetry) {
-        return new Builder(Objects.requireNonNull(openTelemetry, "openTelemetry"));
+        return new OnewriteOpenTelemetry(Objects.requireNonNull(openTelemetry, "openTelemetry"));
     }
 
     @Override
     public TimingListener create(String method, String url, @Nullable Object tag) {
         Context context = tag instanceof Context given ? given : Context.current();
         return new CallListener(context, logger, metrics);
-    }
-
-    /** Options of the report. */
-    public static final class Builder {
-        private final OpenTelemetry openTelemetry;
-        private boolean logs = true;
-
-        private Builder(OpenTelemetry openTelemetry) {
-            this.openTelemetry = openTelemetry;
-        }
-
-        /** Whether each call ends with a log event. Default true. */
-        public Builder logs(boolean value) {
-            logs = value;
-            return this;
-        }
-
-        public OnewriteOpenTelemetry build() {
-            return new OnewriteOpenTelemetry(this);
-        }
     }
 }

@@ -3,12 +3,10 @@ package io.github.onewrite.opentelemetry;
 import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.okhttp.OnewriteOkHttp;
-import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.opentelemetry.api.OpenTelemetry;
@@ -236,19 +234,6 @@ class SpanTest {
         try (TestServer server = TestServer.answering();
                 Caller caller = Caller.ahc(null, OnewriteOpenTelemetry.create(OpenTelemetry.noop()))) {
             assertEquals(200, caller.post(server.url()));
-        }
-    }
-
-    @Test
-    void noLogsWhereNoneAreWanted() throws Exception {
-        OnewriteOpenTelemetry quiet =
-                OnewriteOpenTelemetry.builder(sdk.api()).logs(false).build();
-        try (TestServer server = TestServer.answering();
-                Caller caller = Caller.okHttp(sdk, quiet)) {
-            assertEquals(200, caller.post(server.url()));
-            assertNotEquals(null, number(sdk.spans(1).get(0), "wait_ns"));
-            Eventually.until(() -> sdk.metrics().containsKey("onewrite.requests"));
-            assertEquals(0, sdk.events(0).size());
         }
     }
 }
