@@ -13,7 +13,7 @@ from onewrite_lab.client import CONTROL, GOOD, Connection, How
 from onewrite_lab.tap import Answer, Script, Tap
 
 from onewrite_cli.common.exit_status import CouldNotRun
-from onewrite_cli.common.response import BadResponse, Client
+from onewrite_cli.common.response import Client
 
 __all__ = ["PATH", "answer_controls", "run_controls"]
 
@@ -63,6 +63,6 @@ def answer_controls() -> tuple[list[int], list[int]]:
                 client = Client("127.0.0.1", tap.port, tls=False, timeout_s=10)
                 tails.append([client.request("/", quick=False).tail_ns for _ in range(TIMES)])
                 client.close()
-            except (OSError, BadResponse) as error:
+            except OSError as error:
                 raise CouldNotRun(f"{UNREACHED}: {error}") from error
     return tails[0], tails[1]

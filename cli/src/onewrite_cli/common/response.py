@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
+import io
 import socket
 import ssl
 import time
 import zlib
 from dataclasses import dataclass
+from typing import Any, cast
 
-from onewrite_lab.tap import parse_response_head
 from onewrite_lab.witness import tcpinfo
 
 from onewrite_cli.common.origin import authority
 
-__all__ = ["NOT_ENDED", "Answered", "BadResponse", "Client", "NotHttp", "Response", "ResponseReader"]
+__all__ = ["NOT_ENDED", "Answered", "BadResponse", "Client", "NotHttp", "Received", "Response", "begin_response", "read_response"]
 
 STATUS_LINE = b"HTTP/1."
-MAX_HEAD = 1 << 16
-MAX_BODY = 1 << 26
+PIECE = 1 << 16
 NO_ANSWER = "no byte of an answer came in time"
 NOT_ENDED = "the answer began, and did not end in time"
+CLOSED = "the connection was closed before the response was whole"
 
 
-class BadResponse(Exception):
+class BadResponse(OSError):
     """The bytes are not an HTTP/1.1 response, or not a whole response."""
 
 
@@ -43,103 +45,75 @@ class Response:
     body: tuple[int, int]
 
 
-class ResponseReader:
-    """One connection's reading side. `deadline` (time.monotonic()) holds for everything that is read."""
+class Received(io.RawIOBase):
+    """What a socket receives until `deadline` (time.monotonic()), and when the first and the last bytes came.
 
-    def __init__(self, sock: socket.socket, deadline: float) -> None:
-        self._sock = sock
-        self.deadline = deadline
-        self._buffer = b""
-        self._first_ns = 0
-        self._last_ns = 0
-        self._body_bytes = self._checksum = 0
+    With `quick` every segment is acknowledged at once, with False later, as on a busy connection. None changes nothing.
+    """
 
-    def read(self, method: str) -> Response:
-        """The next final response. Raises BadResponse, OSError."""
-        self._first_ns = 0
-        self._body_bytes = self._checksum = 0
-        while True:
-            head = self._until(b"\r\n\r\n", MAX_HEAD, STATUS_LINE)
-            try:
-                status, headers = parse_response_head(head)
-            except ValueError as error:
-                raise BadResponse(f"not an HTTP/1.1 response: {error}") from error
-            if status >= 200:
-                break
-        values = {name.lower(): value for name, value in headers}
-        keep = head.startswith(b"HTTP/1.1") and "close" not in values.get("connection", "").lower()
-        if method != "HEAD" and status not in (204, 304):
-            keep = self._body(values) and keep
-        body = self._body_bytes, self._checksum
-        return Response(status, self._first_ns, self._last_ns, keep, values.get("server", ""), body)
+    def __init__(self, sock: socket.socket, deadline: float, quick: bool | None) -> None:
+        self._sock, self._deadline, self._quick = sock, deadline, quick
+        self.first_ns = self.last_ns = 0
+        self.buffered = io.BufferedReader(self, PIECE)
 
-    def _body(self, values: dict[str, str]) -> bool:
-        """Read it; False when only the end of the connection ended it."""
-        if "chunked" in values.get("transfer-encoding", "").lower():
-            while True:
-                size = int(self._until(b"\r\n", 1024).split(b";")[0], 16)
-                self._take(size)
-                if size:
-                    self._until(b"\r\n", 2)
-                if size == 0:
-                    break
-            while self._until(b"\r\n", MAX_HEAD) != b"\r\n":
-                pass
-            return True
-        if (length := values.get("content-length", "")).isdigit():
-            self._take(int(length))
-            return True
-        self._count(len(self._buffer))
-        while self._more():
-            self._count(len(self._buffer))
-        return False
+    def readable(self) -> bool:
+        return True
 
-    def _count(self, size: int) -> None:
-        """Take `size` bytes of the buffer as body."""
-        self._checksum = zlib.crc32(self._buffer[:size], self._checksum)
-        self._body_bytes += size
-        self._buffer = self._buffer[size:]
-
-    def _until(self, end: bytes, most: int, begin: bytes = b"") -> bytes:
-        while end not in self._buffer:
-            if not begin.startswith(self._buffer[: len(begin)]):
-                break
-            if len(self._buffer) > most:
-                raise BadResponse("the head of the response does not end")
-            if not self._more():
-                raise BadResponse("the connection was closed before the response was whole")
-        if not self._buffer.startswith(begin):
-            hint = "a TLS alert: say https://" if self._buffer.startswith(b"\x15\x03") else repr(self._buffer[:40])[1:]
-            raise NotHttp(f"not an HTTP/1.1 response: {hint}")
-        at = self._buffer.index(end) + len(end)
-        taken, self._buffer = self._buffer[:at], self._buffer[at:]
-        return taken
-
-    def _take(self, size: int) -> None:
-        if size > MAX_BODY:
-            raise BadResponse("the response is larger than 64 MiB")
-        while len(self._buffer) < size:
-            size -= len(self._buffer)
-            self._count(len(self._buffer))
-            if not self._more():
-                raise BadResponse("the connection was closed before the response was whole")
-        self._count(size)
-
-    def _more(self) -> bool:
+    def readinto(self, buffer: Any) -> int:
+        if self._quick is not None and hasattr(socket, "TCP_QUICKACK"):  # the kernel forgets it
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(self._quick))
         try:
-            left = self.deadline - time.monotonic()
+            left = self._deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             self._sock.settimeout(left)
-            data = self._sock.recv(1 << 16)
+            size = self._sock.recv_into(buffer)
         except TimeoutError:
-            raise TimeoutError(NOT_ENDED if self._first_ns else NO_ANSWER) from None
-        now = time.monotonic_ns()
-        self._first_ns = self._first_ns or now
-        if data:
-            self._last_ns = now
-        self._buffer += data
-        return bool(data)
+            raise TimeoutError(NOT_ENDED if self.first_ns else NO_ANSWER) from None
+        if size:
+            self.last_ns = time.monotonic_ns()
+            self.first_ns = self.first_ns or self.last_ns
+        return size
+
+    def makefile(self, mode: str) -> io.BufferedReader[Received]:
+        """What http.client wants of a socket."""
+        return self.buffered
+
+
+def begin_response(
+    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None
+) -> tuple[http.client.HTTPResponse, Received]:
+    """The head of the next final response. Raises OSError, of which BadResponse."""
+    received = Received(sock, deadline, quick)
+    start = received.buffered.peek()
+    if not start:
+        raise BadResponse(CLOSED)
+    if not STATUS_LINE.startswith(start[: len(STATUS_LINE)]):
+        hint = "a TLS alert: say https://" if start.startswith(b"\x15\x03") else repr(start[:40])[1:]
+        raise NotHttp(f"not an HTTP/1.1 response: {hint}")
+    try:
+        while True:
+            response = http.client.HTTPResponse(cast(socket.socket, received), method=method)
+            response.begin()
+            if response.status >= 200:
+                return response, received
+    except http.client.HTTPException as error:
+        raise BadResponse(f"not an HTTP/1.1 response: {error}") from error
+
+
+def read_response(sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None) -> Response:
+    """The next final response, whole. Raises OSError, of which BadResponse."""
+    response, received = begin_response(sock, method, deadline, quick=quick)
+    keep_alive, server = not response.will_close, response.headers.get("server", "")
+    size = checksum = 0
+    try:
+        while data := response.read1(PIECE):
+            size, checksum = size + len(data), zlib.crc32(data, checksum)
+    except http.client.HTTPException as error:
+        raise BadResponse(CLOSED) from error
+    if response.length:
+        raise BadResponse(CLOSED)
+    return Response(response.status, received.first_ns, received.last_ns, keep_alive, server, (size, checksum))
 
 
 @dataclass(frozen=True)
@@ -170,18 +144,14 @@ class Client:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
             self.socket = context.wrap_socket(self.socket)
-        self._reader = ResponseReader(self.socket, 0)
 
     def request(self, path: str, *, quick: bool) -> Answered:
-        """GET, and the whole answer, with delayed or with quick ACKs. Raises OSError, BadResponse, ValueError."""
+        """GET, and the whole answer, with delayed or with quick ACKs. Raises OSError, of which BadResponse."""
         head = f"GET {path} HTTP/1.1\r\nHost: {self._host}\r\nUser-Agent: onewrite-check\r\nAccept: */*\r\n\r\n"
         before = tcpinfo.read(self.socket)
-        self._reader.deadline = time.monotonic() + self.timeout_s
+        self.socket.settimeout(self.timeout_s)
         self.socket.sendall(head.encode())
-        if hasattr(socket, "TCP_QUICKACK"):
-            # 0 delays the ACKs of a new connection, too; 1 holds until the next write.
-            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(quick))
-        response = self._reader.read("GET")
+        response = read_response(self.socket, "GET", time.monotonic() + self.timeout_s, quick=quick)
         after = tcpinfo.read(self.socket)
         both = (before, after) if before is not None and after is not None else None
         return Answered(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.origin import authority
-from onewrite_cli.common.response import BadResponse, ResponseReader
+from onewrite_cli.common.response import BadResponse, Response, read_response
 from onewrite_cli.doctor.request import Route
 
 __all__ = ["ARMS", "ONE", "QUICK", "SPLIT", "SPLIT_NODELAY", "Arm", "Connection", "protocols_of", "tls_context"]
@@ -23,7 +23,7 @@ class Arm:
     name: str
     split: bool
     nodelay: bool
-    quickack: bool = False  # TCP_QUICKACK after each write: the kernel forgets it
+    quickack: bool = False  # every segment of the answer is acknowledged at once
 
 
 SPLIT = Arm("split_nagle", "two writes, Nagle on", split=True, nodelay=False)
@@ -48,55 +48,51 @@ class Connection:
 
     def __init__(self, route: Route, arm: Arm, context: ssl.SSLContext | None, timeout_s: float) -> None:
         self.arm = arm
-        self._deadline = time.monotonic() + timeout_s
+        self.deadline = time.monotonic() + timeout_s
+        self.protocol: str | None = None
         try:
-            self.raw = socket.create_connection(route.address, timeout=timeout_s)
+            self.socket = socket.create_connection(route.address, timeout=timeout_s)
         except OSError as error:
             raise CouldNotRun(f"{route.first_hop} does not take a connection: {error.strerror or error}") from error
-        self.raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(arm.nodelay))
-        self.socket = self.raw
-        self.protocol: str | None = None
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(arm.nodelay))
         try:
             if route.proxy is not None and route.tls:
                 self._tunnel(route)
             if context is not None:
-                secure = context.wrap_socket(self.raw, server_hostname=route.host)
-                self.raw = self.socket = secure
+                self.socket = secure = context.wrap_socket(self.socket, server_hostname=route.host)
                 self.protocol = secure.selected_alpn_protocol()
         except ssl.SSLCertVerificationError as error:
             self.close()
             raise CouldNotRun(f"the certificate of {route.host} is not trusted: {error.verify_message}") from error
-        except (OSError, BadResponse) as error:
+        except OSError as error:
             self.close()
             raise CouldNotRun(f"no TLS connection to {route.host} through {route.first_hop}: {error}") from error
-        self.reader = ResponseReader(self.socket, self._deadline)
 
     def _tunnel(self, route: Route) -> None:
         where = authority(route.host, route.port)
         lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]
         if route.proxy_authorization:
             lines.append(f"Proxy-Authorization: {route.proxy_authorization}")
-        self.raw.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        self.write(("\r\n".join(lines) + "\r\n\r\n").encode())
         # A successful CONNECT has no body, whatever its headers say (RFC 9110, 9.3.6): HEAD reads it that way.
-        response = ResponseReader(self.raw, self._deadline).read("HEAD")
+        response = self.read("HEAD")
         if not 200 <= response.status < 300:
             raise BadResponse(f"the proxy answers CONNECT with status {response.status}")
 
     def begin(self, timeout_s: float) -> None:
         """A request begins: it and its answer have so long."""
-        self._deadline = self.reader.deadline = time.monotonic() + timeout_s
+        self.deadline = time.monotonic() + timeout_s
 
     def write(self, data: bytes) -> None:
-        self.socket.settimeout(max(0.001, self._deadline - time.monotonic()))
+        self.socket.settimeout(max(0.001, self.deadline - time.monotonic()))
         self.socket.sendall(data)
-        if self.arm.quickack and hasattr(socket, "TCP_QUICKACK"):
-            self.raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+    def read(self, method: str) -> Response:
+        return read_response(self.socket, method, self.deadline, quick=self.arm.quickack or None)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self.socket.close()
-        with contextlib.suppress(OSError):
-            self.raw.close()
 
 
 def protocols_of(route: Route, ca_file: Path | None, timeout_s: float) -> list[str]:

@@ -85,7 +85,7 @@ class Sample:
 def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart_s: float) -> Sample:
     """One request and its answer. Raises OSError, BadResponse."""
     connection.begin(timeout_s)
-    before = tcpinfo.read(connection.raw)
+    before = tcpinfo.read(connection.socket)
     started = time.monotonic_ns()
     late = 0
     if connection.arm.split:
@@ -100,8 +100,8 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     most = _not_sent(connection)
     late += time.monotonic_ns() - written
     held = _watch(connection, most, written, timeout_s)
-    response = connection.reader.read(request.method)
-    after = tcpinfo.read(connection.raw)
+    response = connection.read(request.method)
+    after = tcpinfo.read(connection.socket)
     both = (before, after) if before is not None and after is not None else None
     return Sample(
         arm=connection.arm.key,
@@ -121,7 +121,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
 
 
 def _not_sent(connection: Connection) -> int | None:
-    info = tcpinfo.read(connection.raw)
+    info = tcpinfo.read(connection.socket)
     return None if info is None else info.not_sent
 
 
@@ -132,7 +132,7 @@ def _watch(connection: Connection, most: int | None, written_ns: int, timeout_s:
     deadline = written_ns + int(timeout_s * 1e9)
     while (now := time.monotonic_ns()) < deadline and _not_sent(connection):
         # The answer may be to half a request.
-        if select.select([connection.raw], [], [], LOOK_S)[0]:
+        if select.select([connection.socket], [], [], LOOK_S)[0]:
             now = time.monotonic_ns()
             break
     return now - written_ns

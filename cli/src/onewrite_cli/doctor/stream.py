@@ -5,7 +5,7 @@ The stream is read twice: with delayed ACKs, as clients do, and with quick ACKs,
 
 from __future__ import annotations
 
-import socket
+import http.client
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from statistics import median
 from typing import Any
 
 from onewrite_lab.stall import CONTROL_SHARE, control_line
-from onewrite_lab.tap import parse_response_head
 
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
+from onewrite_cli.common.response import begin_response
 from onewrite_cli.common.terminal import Progress, columns, fitted, say, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
-from onewrite_cli.doctor.connection import ONE, QUICK, Arm, Connection, tls_context
+from onewrite_cli.doctor.connection import ONE, QUICK, Connection, tls_context
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
 
 __all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
@@ -72,6 +72,13 @@ class Arrivals:
     ended: bool
     status: int
 
+    def add(self, at_ns: int, size: int) -> None:
+        if self.times_ns and at_ns - self.times_ns[-1] < TOGETHER_NS:
+            self.sizes[-1] += size
+        else:
+            self.times_ns.append(at_ns)
+            self.sizes.append(size)
+
     @property
     def gaps_ns(self) -> list[int]:
         return [after - before for before, after in pairwise(self.times_ns)]
@@ -103,7 +110,7 @@ def stream(options: DoctorOptions) -> ExitStatus:
             progress.say(f"reading {route.authority} ({name.replace('_', ' ')}), {options.timeout_s:g} s at most")
             connection = Connection(route, arm, context, options.timeout_s)
             try:
-                read[name] = _read(connection, request, arm, options.timeout_s)
+                read[name] = _read(connection, request, options.timeout_s)
             finally:
                 connection.close()
             if read[name].status >= 400:
@@ -119,63 +126,28 @@ def stream(options: DoctorOptions) -> ExitStatus:
     return verdict.exit_status
 
 
-def _read(connection: Connection, request: DoctorRequest, arm: Arm, timeout_s: float) -> Arrivals:
+def _read(connection: Connection, request: DoctorRequest, timeout_s: float) -> Arrivals:
     """One answer, until it ends or the time is over."""
-    sock, raw = connection.socket, connection.raw
-    begun = time.monotonic_ns()
-    deadline = time.monotonic() + timeout_s
     arrivals = Arrivals([], [], 0, ended=False, status=0)
-    head, tail = b"", b""
+    begun = time.monotonic_ns()
+    connection.begin(timeout_s)
     try:
         connection.write(request.first + request.second)
-        while (left := deadline - time.monotonic()) > 0:
-            if hasattr(socket, "TCP_QUICKACK"):  # the kernel forgets it
-                raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(arm.quickack))
-            sock.settimeout(left)
-            data = sock.recv(1 << 16)
-            at_ns = time.monotonic_ns() - begun
-            if not arrivals.status:
-                head += data
-                if not b"HTTP/1.".startswith(head[:7]) or (not data and not head):
-                    raise CouldNotRun(f"not an HTTP/1.1 response: {head[:40]!r}")
-                if b"\r\n\r\n" not in head:
-                    if not data or len(head) > 1 << 16:
-                        raise CouldNotRun("the head of the response does not end")
-                    continue
-                head, _, data = head.partition(b"\r\n\r\n")
-                arrivals.status = parse_response_head(head + b"\r\n\r\n")[0]
-                if not data:
-                    continue
-            if not data:
-                arrivals.ended = True
-                break
-            _add(arrivals, at_ns, len(data))
-            mark = b"\n\n" if b"text/event-stream" in head.lower() else b"}\n"
+        response, received = begin_response(connection.socket, request.method, connection.deadline, quick=connection.arm.quickack)
+        arrivals.status = response.status
+        mark = b"\n\n" if response.headers.get_content_type() == "text/event-stream" else b"}\n"
+        tail = b""
+        while data := response.read1(1 << 16):
+            arrivals.add(received.last_ns - begun, len(data))
             arrivals.events += (tail + data).count(mark)
             tail = data[-1:] if data[-1:] == mark[:1] and not data.endswith(mark) else b""
-            if _is_last(head, data):
-                arrivals.ended = True
-                break
-    except TimeoutError:
-        pass
-    except (OSError, ValueError) as error:
+        arrivals.ended = True
+    except TimeoutError as error:
+        if not arrivals.status:
+            raise CouldNotRun(f"no answer within {timeout_s:g} s (--timeout)") from error
+    except (OSError, http.client.HTTPException) as error:
         raise CouldNotRun(f"the stream broke: {error}") from error
-    if not arrivals.status:
-        raise CouldNotRun(f"no answer within {timeout_s:g} s (--timeout)")
     return arrivals
-
-
-def _add(arrivals: Arrivals, at_ns: int, size: int) -> None:
-    if arrivals.times_ns and at_ns - arrivals.times_ns[-1] < TOGETHER_NS:
-        arrivals.sizes[-1] += size
-    else:
-        arrivals.times_ns.append(at_ns)
-        arrivals.sizes.append(size)
-
-
-def _is_last(head: bytes, data: bytes) -> bool:
-    """The last chunk ends a chunked answer; other answers end with the connection, or the time."""
-    return b"chunked" in head.lower() and data.endswith(b"0\r\n\r\n")
 
 
 def judge_stream(delayed: Arrivals, quick: Arrivals, stall_ns: float) -> Verdict:

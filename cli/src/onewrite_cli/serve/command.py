@@ -16,7 +16,7 @@ from onewrite_lab.witness import AVAILABLE, SocketReading, WitnessError, connect
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
-from onewrite_cli.common.response import BadResponse, Client
+from onewrite_cli.common.response import Client
 from onewrite_cli.common.run import background
 from onewrite_cli.common.terminal import Progress, counted
 from onewrite_cli.serve.findings import Observed, Process, judge
@@ -125,7 +125,7 @@ class _Visit:
         self._add_controls()
         try:
             self._ask()
-        except (OSError, BadResponse, ValueError) as error:
+        except OSError as error:
             problem = f"the server did not answer GET {self._options.path}: {error or type(error).__name__}"
         self._add_controls()
         self.seen.resent_segments = (read_loss() - before).total
