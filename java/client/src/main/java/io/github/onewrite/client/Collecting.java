@@ -7,13 +7,11 @@ import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.TooLongHttpContentException;
 import java.util.Arrays;
-import java.util.concurrent.CompletableFuture;
 
 /** A call whose response is collected in memory. */
-final class Collecting extends Exchange {
+final class Collecting extends Exchange<Response> {
     private static final byte[] NOTHING = new byte[0];
 
-    final CompletableFuture<Response> future = new CompletableFuture<>();
     private int status;
     private HttpHeaders headers = EmptyHttpHeaders.INSTANCE;
     private byte[] body = NOTHING;
@@ -21,7 +19,6 @@ final class Collecting extends Exchange {
 
     Collecting(Settings settings, Request request, OnewriteNetty.Call timing) {
         super(settings, request, timing);
-        future.whenComplete((response, why) -> giveUp()); // by the caller: otherwise the call has ended
     }
 
     @Override
@@ -55,11 +52,6 @@ final class Collecting extends Exchange {
 
     @Override
     void ended() {
-        future.complete(new Response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
-    }
-
-    @Override
-    void failed(Throwable why) {
-        future.completeExceptionally(why);
+        answer(new Response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
     }
 }

@@ -5,9 +5,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
-import io.netty.util.AttributeKey;
 import io.netty.util.ReferenceCountUtil;
-import io.netty.util.concurrent.Promise;
 import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadLocalRandom;
@@ -20,14 +18,11 @@ import org.jspecify.annotations.Nullable;
  * scheduled again only when it runs out, because a timer per call costs more than the rest of the limit.
  */
 final class Connection extends ChannelInboundHandlerAdapter implements Runnable {
-    private static final AttributeKey<Connection> KEY = AttributeKey.valueOf(Connection.class, "connection");
-
     private @Nullable ChannelHandlerContext context;
-    private @Nullable Promise<?> connecting;
     private final long until;
     private final long idleLimit;
-    private long freeSince;
-    private @Nullable Exchange exchange;
+    private long freeSince = System.nanoTime();
+    private @Nullable Exchange<?> exchange;
 
     /** In System.nanoTime; 0 for none. */
     private long deadline;
@@ -35,35 +30,24 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     private @Nullable Future<?> timer;
     private long timerDue;
 
-    Connection(Channel channel, Settings settings) {
+    Connection(Settings settings) {
         long lifetime = settings.maxLifetime;
         // Less up to a tenth, so that connections made together do not end together.
         until = lifetime == 0
                 ? 0
                 : System.nanoTime() + lifetime - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
         idleLimit = settings.idleLimit;
-        freeSince = System.nanoTime();
-        channel.attr(KEY).set(this);
     }
 
     static Connection of(Channel channel) {
-        return Objects.requireNonNull(channel.attr(KEY).get(), "a channel of another pool");
+        return channel.pipeline().get(Connection.class);
     }
 
     ChannelHandlerContext context() {
         return Objects.requireNonNull(context);
     }
 
-    Channel channel() {
-        return context().channel();
-    }
-
-    /** What goes wrong from now on fails the connect, unless it is complete. */
-    void connecting(Promise<?> by) {
-        connecting = by;
-    }
-
-    void begin(Exchange by) {
+    void begin(Exchange<?> by) {
         exchange = by;
     }
 
@@ -150,12 +134,16 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         if (exchange != null) {
             exchange.fail(cause);
-            return;
+        } else {
+            ctx.close();
         }
-        if (connecting != null) {
-            connecting.tryFailure(cause); // the handshake would fail with the close alone
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        if (exchange != null) {
+            exchange.writabilityChanged();
         }
-        ctx.close();
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.github.onewrite.client;
 
+import io.github.onewrite.TimedCall;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
@@ -89,11 +90,16 @@ abstract class Exchange<T> implements Runnable {
      * Hands the call to its event loop.
      *
      * @throws IllegalArgumentException for a method or header that Netty refuses
+     * @throws RejectedExecutionException when the event loop is shut down
      */
     final void start(OriginPool of, Target target) {
         message = request.message(target, settings);
         pool = of;
-        onLoop(this);
+        if (of.loop().inEventLoop()) {
+            run();
+        } else {
+            of.loop().execute(this);
+        }
     }
 
     @Override
@@ -124,7 +130,7 @@ abstract class Exchange<T> implements Runnable {
                 pool().release(channel);
                 return;
             }
-            timing.queueEnd();
+            timing.step(TimedCall::queueEnd);
             connection = Connection.of(channel);
             connection.begin(this);
             timing.on(channel);
@@ -266,9 +272,11 @@ abstract class Exchange<T> implements Runnable {
 
     /** The channel is closed. */
     final void closed() {
-        readComplete();
-        fail(new PrematureChannelClosureException(
-                pool() + " closed the connection before the response was complete"));
+        if (responseRead) {
+            readComplete();
+            return;
+        }
+        fail(new PrematureChannelClosureException(pool() + " closed the connection before the response was complete"));
     }
 
     /** The limit of the response, or of the silence in its body, is over. */
@@ -345,6 +353,9 @@ abstract class Exchange<T> implements Runnable {
     /** Ends the call, and gives its channel back or closes it. */
     private void leave(boolean keep) {
         over = true;
+        if (pool != null) {
+            pool().left(this);
+        }
         if (callLimit != null) {
             callLimit.cancel(false);
         }

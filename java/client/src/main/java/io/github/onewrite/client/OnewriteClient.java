@@ -4,7 +4,6 @@ import io.github.onewrite.Status;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
-import io.netty.channel.pool.AbstractChannelPoolMap;
 import io.netty.handler.codec.CodecException;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.ImmediateEventExecutor;
@@ -13,8 +12,8 @@ import java.io.InterruptedIOException;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -30,20 +29,16 @@ public final class OnewriteClient implements AutoCloseable {
     private final Settings settings;
     private final Transport transport;
     private final OnewriteNetty onewrite;
-    private final AbstractChannelPoolMap<Target.Origin, OriginPool> pools;
+    private final Map<Target.Origin, OriginPool> pools = new ConcurrentHashMap<>();
+    /** Channels that connect after the close are closed at once. */
     private final ChannelGroup open = new DefaultChannelGroup(ImmediateEventExecutor.INSTANCE, true);
+
     private volatile boolean closed;
 
     OnewriteClient(Settings settings, Transport transport, OnewriteNetty onewrite) {
         this.settings = settings;
         this.transport = transport;
         this.onewrite = onewrite;
-        this.pools = new AbstractChannelPoolMap<>() {
-            @Override
-            protected OriginPool newPool(Target.Origin origin) {
-                return new OriginPool(settings, origin, transport.group().next(), transport.channels(), open, onewrite);
-            }
-        };
     }
 
     public static OnewriteClientBuilder builder() {
@@ -60,9 +55,7 @@ public final class OnewriteClient implements AutoCloseable {
      * completing it by other means, such as orTimeout.
      */
     public CompletableFuture<Response> send(Request request) {
-        Collecting exchange = new Collecting(settings, request, begin(request));
-        start(exchange);
-        return exchange.future;
+        return start(request, new Collecting(settings, request, begin(request)));
     }
 
     /** Builds the request and sends it. */
@@ -75,9 +68,7 @@ public final class OnewriteClient implements AutoCloseable {
      * after the future was cancelled, or completed by other means, is closed.
      */
     public CompletableFuture<StreamedResponse> stream(Request request) {
-        Streaming exchange = new Streaming(settings, request, begin(request));
-        start(exchange);
-        return exchange.future;
+        return start(request, new Streaming(settings, request, begin(request)));
     }
 
     /**
@@ -126,26 +117,17 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     /**
-     * Closes connections and the client's own event loops; calls under way fail. On event loops of the caller's, calls
-     * that have a connection come to their end. A second close has no effect.
+     * Closes connections and the client's own event loops; calls under way fail. A second close has no effect.
      */
     @Override
     public void close() {
-        if (closed) {
-            return;
-        }
         closed = true;
-        for (Map.Entry<Target.Origin, OriginPool> each : pools) {
-            try {
-                each.getValue().shutDown();
-            } catch (RejectedExecutionException e) {
-                // The caller's event loop is shut down, and so are its channels.
+        open.close().addListener(done -> {
+            if (transport.owned()) {
+                // Not before: a loop that is shut down may end without closing its channels.
+                transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
             }
-        }
-        if (transport.owned()) {
-            // First: a loop that is shut down may end without closing its channels, and their calls would wait on.
-            open.close().addListener(done -> transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS));
-        }
+        });
     }
 
     private OnewriteNetty.Call begin(Request request) {
@@ -153,24 +135,23 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     /** Whatever is thrown here ends the call: its future would wait in vain. */
-    private void start(Exchange exchange) {
+    private <T> CompletableFuture<T> start(Request request, Exchange<T> exchange) {
         try {
-            Target.Origin origin = exchange.prepare();
-            mustBeOpen();
-            if (origin.tls()) {
-                settings.tls(); // on this thread: the first use reads the trust store, which takes some 100 ms
+            Target target = Target.of(request.url());
+            if (closed) {
+                throw new IllegalStateException("the client is closed");
             }
-            OriginPool pool = pools.get(origin);
-            mustBeOpen(); // again: either this sees the close, or the close sees the pool
-            exchange.start(pool);
+            exchange.start(pools.computeIfAbsent(target.origin(), this::pool), target);
         } catch (Throwable e) {
             exchange.fail(e);
         }
+        return exchange.future;
     }
 
-    private void mustBeOpen() {
-        if (closed) {
-            throw new IllegalStateException("the client is closed");
+    private OriginPool pool(Target.Origin origin) {
+        if (origin.tls()) {
+            settings.tls(); // on this thread: the first use reads the trust store, which takes some 100 ms
         }
+        return new OriginPool(settings, origin, transport, open, onewrite);
     }
 }

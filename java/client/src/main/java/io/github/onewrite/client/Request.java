@@ -1,11 +1,22 @@
 package io.github.onewrite.client;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpHeaders;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaderValues;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpVersion;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -13,6 +24,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A request. Immutable; may be sent any number of times, unless its body is a publisher for one subscriber. */
 public final class Request {
+    /** A larger body in memory is written in pieces: the transport, or TLS, would copy all of it at once. */
+    private static final int WHOLE = 1024 * 1024;
+
     private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
 
     private final String method;
@@ -70,8 +84,34 @@ public final class Request {
         return tag;
     }
 
-    /** The headers to send, in a new object. */
-    HttpHeaders headers(Target target) {
+    /**
+     * The message to send, in Netty's types. What Netty refuses is refused here.
+     *
+     * @throws IllegalArgumentException for a method or header that cannot be sent
+     */
+    HttpRequest message(Target target, Settings settings) {
+        Proxy proxy = target.origin().tls() ? null : settings.proxy;
+        HttpMethod verb = HttpMethod.valueOf(method);
+        String uri = proxy == null ? target.path() : target.absolute();
+        HttpHeaders all = headers(target);
+        if (proxy != null && proxy.user() != null && !all.contains(HttpHeaderNames.PROXY_AUTHORIZATION)) {
+            byte[] pair = (proxy.user() + ":" + proxy.password()).getBytes(StandardCharsets.UTF_8);
+            all.set(
+                    HttpHeaderNames.PROXY_AUTHORIZATION,
+                    "Basic " + Base64.getEncoder().encodeToString(pair));
+        }
+        if (settings.decompress && !all.contains(HttpHeaderNames.ACCEPT_ENCODING)) {
+            all.set(HttpHeaderNames.ACCEPT_ENCODING, "gzip, deflate");
+        }
+        ByteBuffer bytes = body.bytes;
+        if (bytes == null || bytes.remaining() > WHOLE) {
+            return new DefaultHttpRequest(HttpVersion.HTTP_1_1, verb, uri, all);
+        }
+        ByteBuf content = bytes.hasRemaining() ? Unpooled.wrappedBuffer(bytes) : Unpooled.EMPTY_BUFFER;
+        return new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, verb, uri, content, all, EmptyHttpHeaders.INSTANCE);
+    }
+
+    private HttpHeaders headers(Target target) {
         HttpHeaders all = new DefaultHttpHeaders().set(HttpHeaderNames.HOST, target.authority());
         if (!headers.isEmpty()) {
             HttpHeaders given = new DefaultHttpHeaders();
@@ -83,15 +123,19 @@ public final class Request {
             }
             all.add(given);
         }
-        if (all.contains(HttpHeaderNames.CONTENT_LENGTH) || all.contains(HttpHeaderNames.TRANSFER_ENCODING)) {
-            return all;
-        }
         if (body.length > 0 || (body.length == 0 && (WITH_BODY.contains(method) || body.publisher != null))) {
-            all.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(body.length));
-        } else if (body.publisher != null) {
+            announce(all, body.length);
+        } else if (body.publisher != null && !all.contains(HttpHeaderNames.CONTENT_LENGTH)) {
             all.set(HttpHeaderNames.TRANSFER_ENCODING, HttpHeaderValues.CHUNKED);
         }
         return all;
+    }
+
+    /** Sets the length of the body, unless the caller has announced the body. */
+    static void announce(HttpHeaders headers, long length) {
+        if (!headers.contains(HttpHeaderNames.CONTENT_LENGTH) && !headers.contains(HttpHeaderNames.TRANSFER_ENCODING)) {
+            headers.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
+        }
     }
 
     /** Builds a {@link Request}. What is wrong in it is reported by the future of the call. */

@@ -7,12 +7,11 @@ import io.netty.handler.codec.http.HttpHeaders;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Objects;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /** A call whose response is passed on as it arrives. The socket is not read while there is no demand. */
-final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
+final class Streaming extends Exchange<StreamedResponse> implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
     /** Of a subscriber that is refused. */
     private static final Flow.Subscription NONE = new Flow.Subscription() {
         @Override
@@ -22,11 +21,9 @@ final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Fl
         public void cancel() {}
     };
 
-    final CompletableFuture<StreamedResponse> future = new CompletableFuture<>();
     private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
     private Flow.@Nullable Subscriber<? super ByteBuffer> subscriber;
     private long demand;
-    private boolean begun;
     private boolean delivering;
 
     /** Nothing more is read. */
@@ -39,19 +36,12 @@ final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Fl
 
     Streaming(Settings settings, Request request, OnewriteNetty.Call timing) {
         super(settings, request, timing);
-        // By the caller, before the head is there: otherwise the call goes on, or has ended.
-        future.whenComplete((response, why) -> onLoop(() -> {
-            if (!begun) {
-                giveUp();
-            }
-        }));
     }
 
     @Override
     void head(int status, HttpHeaders headers) {
-        begun = true;
-        setAutoRead(false);
-        if (!future.complete(new StreamedResponse(status, headers, this, this::cancel))) {
+        readOnDemand();
+        if (!answer(new StreamedResponse(status, headers, this, this::cancel))) {
             drop();
         }
     }
@@ -77,13 +67,8 @@ final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Fl
 
     @Override
     void failed(Throwable why) {
-        if (!begun) {
-            future.completeExceptionally(why);
-            return;
-        }
         failure = why;
-        ended = true;
-        deliver();
+        ended();
     }
 
     /** Discards the rest. The connection is closed, unless the response was read to its end. */
@@ -123,14 +108,13 @@ final class Streaming extends Exchange implements Flow.Publisher<ByteBuffer>, Fl
 
     private void requested(long n) {
         if (n <= 0) {
-            failure = new IllegalArgumentException("demand must be positive, not " + n);
-            ended = true;
             queue.clear();
             abandon();
+            failed(new IllegalArgumentException("demand must be positive, not " + n));
         } else {
             demand = demand + n < 0 ? Long.MAX_VALUE : demand + n;
+            deliver();
         }
-        deliver();
     }
 
     private void deliver() {

@@ -201,11 +201,15 @@ class PoolTest {
         }
     }
 
-    @Test
-    void closeEndsEveryCall() throws Exception {
-        try (TestServer server = TestServer.silent()) {
-            OnewriteClient client =
-                    OnewriteClient.builder().maxConnectionsPerOrigin(1).build();
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void closeEndsEveryCall(boolean ownLoops) throws Exception {
+        try (TestServer server = TestServer.silent();
+                Transports.Standing standing =
+                        Transports.nio(OnewriteClient.builder().maxConnectionsPerOrigin(1));
+                OnewriteClient own =
+                        OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
+            OnewriteClient client = ownLoops ? own : standing.client();
             List<CompletableFuture<Response>> calls = List.of(client.send(get(server)), client.send(get(server)));
             until(() -> server.requests().size() == 1);
             client.close();
@@ -215,23 +219,6 @@ class PoolTest {
             }
             assertEquals(
                     "the client is closed", failure(client.send(get(server))).getMessage());
-        }
-    }
-
-    /** Netty's own close of a pool waits for idle channels on a thread that all event loops of a process share. */
-    @Test
-    @SuppressWarnings("deprecation") // Netty 4.1 has no other group
-    void loopsThatEndRightAfterTheClientTellThatTheyEnded() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            for (int i = 0; i < 100; i++) {
-                NioEventLoopGroup group = new NioEventLoopGroup(1);
-                OnewriteClient client = OnewriteClient.builder()
-                        .eventLoopGroup(group, NioSocketChannel::new)
-                        .build();
-                assertEquals(200, client.execute(get(server)).status());
-                client.close();
-                assertTrue(group.shutdownGracefully(0, 1, TimeUnit.SECONDS).await(10, TimeUnit.SECONDS));
-            }
         }
     }
 
@@ -263,21 +250,6 @@ class PoolTest {
                     }
                 }
             }
-        }
-    }
-
-    /** On event loops of the caller's a call that has its connection comes to its end. */
-    @Test
-    void closeOnSharedLoops() throws Exception {
-        CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
-                Transports.Standing standing = Transports.nio(OnewriteClient.builder())) {
-            CompletableFuture<Response> call = standing.client().send(get(server));
-            until(() -> server.requests().size() == 1);
-            standing.client().close();
-            go.countDown();
-            assertEquals("ok", Eventually.of(call).text());
-            until(() -> server.closed() == 1);
         }
     }
 
