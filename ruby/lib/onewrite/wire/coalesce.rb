@@ -15,26 +15,17 @@ module Onewrite
     # A body that is no String, or whose `bytesize` is not its size, and a large one of a subclass of String, go to
     # Net::BufferedIO as they are. No other method of a body is called, because a subclass may define it anew.
     class HeldSocket
-      # Most bytes that are joined by a copy: one TLS record.
-      MOST = 16_384
-      # Bytes of body that leave with the head of a large request where one write of both could wait. It is a power of two,
-      # because the kernel copies the rest of the body faster from an aligned address.
-      FIRST_OF_BODY = 1024
       CHUNK_END = "\r\n".freeze
       SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
-      # The files that define Net::BufferedIO and BasicSocket. They also define these methods, which nobody patches.
-      LIBRARY = Net::WriteAdapter.instance_method(:initialize).source_location.first.dup.freeze
-      SOCKETS = (Socket.method(:tcp).source_location.to_a.first if Socket.respond_to?(:tcp))
+      # The files that define Net::BufferedIO and BasicSocket. They also define these methods, which nobody patches. A method
+      # that is not written in Ruby has no file.
+      LIBRARY = [Net::WriteAdapter.instance_method(:initialize).source_location.first.dup.freeze].freeze
+      SOCKETS = [nil, *(Socket.method(:tcp).source_location.to_a.first if Socket.respond_to?(:tcp))].freeze
       # write_nonblock takes `exception: false` from Ruby 2.1 on.
       NONBLOCK = RUBY_VERSION >= "2.1"
-      # IO#write makes one writev of several strings from Ruby 2.5 on, in MRI.
-      WRITEV = RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.5" && RUBY_PLATFORM.include?("linux")
-      # Limit and use of the send buffer (sock_diag(7), SK_MEMINFO_SNDBUF and SK_MEMINFO_WMEM_QUEUED), Linux 4.12 and later.
-      SO_MEMINFO = 55
-      SEND_BUFFER = "@12Lx4L".freeze
-      SCHEDULED = Fiber.respond_to?(:current_scheduler)
-      private_constant :MOST, :FIRST_OF_BODY, :CHUNK_END, :SIZE_LINE, :LIBRARY, :SOCKETS, :NONBLOCK, :WRITEV, :SO_MEMINFO,
-                       :SEND_BUFFER, :SCHEDULED
+      # The flag that keeps bytes in the kernel until the next write. sendmsg_nonblock takes `exception: false` from Ruby 2.3 on.
+      MORE = (Socket::MSG_MORE if RUBY_ENGINE == "ruby" && RUBY_VERSION >= "2.3" && Socket.const_defined?(:MSG_MORE))
+      private_constant :CHUNK_END, :SIZE_LINE, :LIBRARY, :SOCKETS, :NONBLOCK, :MORE
 
       # @return [Boolean] whether a request is written in part
       attr_reader :unsent
@@ -45,8 +36,8 @@ module Onewrite
         @socket = socket
         @io = socket.io
         @plain = @io.is_a?(BasicSocket)
-        @held = @call = @waits = @untouched = @direct = @vector = nil
-        @unsent = @first = @in_chunk = false
+        @held = @call = @waits = @untouched = @direct = nil
+        @unsent = @in_chunk = false
         @limit = 0
       end
 
@@ -57,10 +48,10 @@ module Onewrite
       def write_request(limit, waits)
         @limit = limit
         @waits = waits
-        @unsent = @first = true
-        @in_chunk = false
+        @unsent = true
         @untouched = untouched? if @untouched.nil?
-        @direct = @untouched && !@socket.debug_output && @socket.io.equal?(@io) && @socket.singleton_methods(false).empty?
+        @direct = @untouched && !@socket.debug_output && @socket.io.equal?(@io) &&
+                  @socket.singleton_methods(false).empty? && @io.singleton_methods(false).empty?
         yield
         flush
       rescue StandardError
@@ -68,7 +59,7 @@ module Onewrite
         raise
       ensure
         @held = nil # no byte is left for the next request
-        @unsent = false # unless a Fiber is never resumed
+        @in_chunk = @unsent = false # unless a Fiber is never resumed
       end
 
       def write(str, *more)
@@ -81,22 +72,13 @@ module Onewrite
       end
       alias << write
 
-      # Writes what is held. What the kernel does not take goes through the library, which waits with write_timeout; so does all
-      # when debug_output is set.
+      # Writes what is held.
       def flush
         str = @held
         return unless str
 
         @held = nil
-        size = str.bytesize
-        @call.writing(size) if @call
-        if @direct
-          written = @io.write_nonblock(str, exception: false)
-          return if written == size
-
-          str = str.byteslice(written, size - written) if written.is_a?(Integer)
-        end
-        @socket.write(str)
+        put(str)
       end
 
       # Net::HTTP calls this before it writes a body, so it does not flush.
@@ -132,84 +114,80 @@ module Onewrite
       # @return [Integer] bytes
       def hold(str)
         # The object may define is_a?, and a subclass of String may give any `bytesize`.
-        return write_large(str, nil) unless String === str && Integer === (size = str.bytesize)
+        return write_behind(str) unless String === str && Integer === (size = str.bytesize)
 
         held = @held
-        first = @first
-        @first = false
-        return write_large(str, size) if size > @limit || (held && held.bytesize + size > @limit)
+        total = held ? held.bytesize + size : size
+        return write_large(str, size) if total > @limit
 
-        # pack joins bytes of any encodings. The head is shared: no other than a method of String changes it.
-        joined = [held, str].pack("a*a*") if held
-        joined ||= first ? String.new(str) : [str].pack("a*")
-        return write_large(str, nil) unless joined.bytesize == (held ? held.bytesize + size : size)
+        joined = [held, str].pack("a*a*") # of any encodings; nil is empty
+        return write_behind(str) unless joined.bytesize == total
 
-        @held = joined unless joined.empty?
+        @held = joined unless total == 0
         size
       end
 
-      # Writes held bytes and *str* without a copy of it.
-      # @param size [Integer, nil] the `bytesize` of a String
+      # Writes held bytes and a String that is not joined with them, without a copy of it.
       # @return [Integer] bytes
       def write_large(str, size)
         held = @held
-        return pass_on(str) unless held
+        body = String.new(str) if held && str.instance_of?(String)
+        return write_behind(str) unless body && body.bytesize == size
 
-        body = String.new(str) if size && str.instance_of?(String)
-        if body && body.bytesize == size
-          return write_both(held, body) if @limit == MOST && at_once?(held.bytesize + size)
-
-          cut = @limit - held.bytesize
-          cut = FIRST_OF_BODY if @plain && cut > FIRST_OF_BODY
-          return write_cut(held, body, cut) if cut > 0
+        if @plain && @direct && MORE
+          @held = nil
+          put(held, MORE)
+          return put(body)
         end
+        cut = @limit - held.bytesize
+        @held = [held, body.byteslice(0, cut)].pack("a*a*")
+        flush
+        cut + put(body.byteslice(cut, size - cut))
+      end
+
+      # @return [Integer] bytes
+      def write_behind(str)
         flush
         pass_on(str)
+      end
+
+      # Writes without blocking. What the kernel does not take goes through the library, which waits with write_timeout; so
+      # does all when debug_output is set.
+      # @param more [Integer, nil] a flag: the kernel keeps the bytes for the next write
+      # @return [Integer] bytes
+      def put(str, more = nil)
+        size = str.bytesize
+        @call.writing(size) if @call
+        if @direct
+          written = more ? send_more(str, more) : @io.write_nonblock(str, exception: false)
+          return size if written == size
+
+          str = str.byteslice(written, size - written) if written.is_a?(Integer)
+        end
+        @socket.write(str)
+        size
+      end
+
+      # Raises what write_nonblock raises, which does not name a system call.
+      def send_more(str, flag)
+        @io.sendmsg_nonblock(str, flag, exception: false)
+      rescue SystemCallError => e
+        raise e.class.new, cause: nil
       end
 
       # True if a write may bypass Net::BufferedIO: only to a real socket, plain or TLS, and only while no other gem has replaced
       # a method that the library's write uses. An alias chain keeps a method's owner, so its place is compared.
       def untouched?
-        NONBLOCK && (@plain || (defined?(OpenSSL::SSL::SSLSocket) && @io.is_a?(OpenSSL::SSL::SSLSocket))) &&
-          [:write, :writing, :write0].all? { |name| @socket.method(name).source_location.to_a.first == LIBRARY }
+        NONBLOCK && [:write, :writing, :write0].all? { |name| in?(LIBRARY, @socket.method(name)) } &&
+          if @plain
+            in?(SOCKETS, @io.method(:write_nonblock))
+          else
+            defined?(OpenSSL::SSL::SSLSocket) && @io.is_a?(OpenSSL::SSL::SSLSocket)
+          end
       end
 
-      # Whether one IO#write of *size* bytes does what write_nonblock does. It has no time limit, so the kernel must take all at
-      # once: the send buffer is empty, and its limit counts up to twice the bytes. IO#write also calls a scheduler of Fibers, and
-      # converts to an encoding of the socket.
-      def at_once?(size)
-        return false unless WRITEV && @plain && @direct && @io.singleton_methods(false).empty?
-        return false if @io.external_encoding != Encoding::BINARY || (SCHEDULED && Fiber.current_scheduler)
-
-        if @vector.nil?
-          place = @io.method(:write_nonblock).source_location.to_a.first
-          @vector = place == SOCKETS && @io.method(:write).owner.equal?(IO)
-        end
-        return false unless @vector
-
-        limit, queued = @io.getsockopt(Socket::SOL_SOCKET, SO_MEMINFO).unpack(SEND_BUFFER)
-        queued == 0 && size <= limit / 2
-      rescue SystemCallError
-        false
-      end
-
-      # One writev, which copies nothing.
-      # @return [Integer] bytes of *body*
-      def write_both(held, body)
-        @held = nil
-        @call.writing(held.bytesize + body.bytesize) if @call
-        @io.write(held, body) - held.bytesize
-      end
-
-      # Two writes. The first has the head and the first bytes of the body.
-      # @return [Integer] bytes of *body*
-      def write_cut(held, body, cut)
-        size = body.bytesize
-        @held = [held, body.byteslice(0, cut)].pack("a*a*")
-        flush
-        @held = body.byteslice(cut, size - cut) if size > cut
-        flush
-        size
+      def in?(files, method)
+        files.include?(method.source_location.to_a.first)
       end
 
       # The library's write of what the program gave.
