@@ -43,7 +43,7 @@ final class ByteHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        connection.wrote(size(message));
+        connection.writing().wrote(size(message));
         if (start == null) {
             ctx.write(message, promise);
         } else {

@@ -9,7 +9,6 @@ import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
-import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.InetSocketAddress;
@@ -58,8 +57,6 @@ public final class NettyConnection {
     private Exchange served = untimed;
     private boolean headDue;
     private boolean join;
-    private @Nullable Exchange upgraded;
-    private Exchange writing = untimed;
     private @Nullable String authority;
     private String origin = "";
     private int requests;
@@ -221,14 +218,12 @@ public final class NettyConnection {
     }
 
     /** The head of a request is being written. Begins a call where none was served. */
-    Exchange write(Object head) {
+    void write(Object head) {
         if (!headDue) {
             serve(beginner == null ? null : TimingHandler.begin(this, beginner, head));
         }
         headDue = false;
-        writing = served;
         exchanges.add(served);
-        return served;
     }
 
     /**
@@ -237,9 +232,15 @@ public final class NettyConnection {
      * @return the promise of its write
      */
     ChannelPromise writeLate(Object encoded, ChannelPromise promise) {
-        Exchange exchange = write(encoded);
-        exchange.wrote(ByteHandler.size(encoded));
-        return exchange.isTimed() ? exchange.late(promise.unvoid()) : promise;
+        write(encoded);
+        served.wrote(ByteHandler.size(encoded));
+        return served.isTimed() ? served.late(promise.unvoid()) : promise;
+    }
+
+    /** The request that is written, unless it is answered. */
+    Exchange writing() {
+        Exchange last = exchanges.peekLast();
+        return last == null ? untimed : last;
     }
 
     /** The request whose answer is read. */
@@ -302,36 +303,20 @@ public final class NettyConnection {
 
     /** The channel is closed, and the handlers above have processed that. */
     void closed() {
-        if (upgraded != null) {
-            // The call was answered with 101, and lasts as long as the other protocol.
-            long at = System.nanoTime();
-            if (upgraded.release(at, false)) {
-                upgraded.completed(at);
-            }
-        }
         Throwable why = error == null && ends == Ends.WITH_RESPONSE ? new ClosedChannelException() : error;
-        boolean silent = why == null && ends == Ends.BY_CLIENT;
+        exchanges.add(served);
         for (Exchange each = exchanges.poll(); each != null; each = exchanges.poll()) {
-            end(each, why, silent);
-        }
-        end(served, why, silent);
-    }
-
-    private void end(Exchange exchange, @Nullable Throwable why, boolean silent) {
-        if (silent) {
-            exchange.release(System.nanoTime(), false);
-        } else {
-            fail(exchange, why);
+            if (why == null && ends == Ends.BY_CLIENT) {
+                each.release(System.nanoTime(), false);
+            } else {
+                fail(each, why);
+            }
         }
     }
 
     /** The head is being written, or was just now, on this thread and in the scope of its tracer. */
     public void requestWrite() {
         served.requestWrite();
-    }
-
-    void wrote(long size) {
-        writing.wrote(size);
     }
 
     /** Scheme and authority of the URLs. */
@@ -344,17 +329,11 @@ public final class NettyConnection {
     }
 
     void flushes() {
-        writing.flushes();
-        if (exchanges.size() > 1) {
-            exchanges.forEach(Exchange::flushes);
-        }
+        exchanges.forEach(Exchange::flushes);
     }
 
     void flushed() {
-        writing.flushed();
-        if (exchanges.size() > 1) {
-            exchanges.forEach(Exchange::flushed);
-        }
+        exchanges.forEach(Exchange::flushed);
     }
 
     EventLoop loop() {
@@ -371,9 +350,7 @@ public final class NettyConnection {
 
     /** The head of the final answer was read. */
     void head(int status) {
-        Exchange exchange = reading();
-        upgraded = status == HttpResponseStatus.SWITCHING_PROTOCOLS.code() ? exchange : null;
-        exchange.head(status, lastRead, exchanges.size() == 1);
+        reading().head(status, lastRead, exchanges.size() == 1);
     }
 
     /**
@@ -391,10 +368,8 @@ public final class NettyConnection {
         }
         freeSince = lastRead;
         exchange.responseEnd(lastRead, received);
-        if (ends != Ends.WITH_RESPONSE || exchange == upgraded) {
-            return null;
-        }
-        return exchange.release(lastRead, reusable && channel.isActive()) ? exchange : null;
+        boolean over = ends == Ends.WITH_RESPONSE && exchange.release(lastRead, reusable && channel.isActive());
+        return over ? exchange : null;
     }
 
     long lastRead() {

@@ -30,7 +30,6 @@ final class TimingHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.timing";
 
     private final NettyConnection connection;
-    private @Nullable Exchange sending;
     private boolean interim;
     private boolean ofTunnel;
     private boolean keepAlive;
@@ -45,18 +44,12 @@ final class TimingHandler extends ChannelDuplexHandler {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof DefaultHttpRequest || message instanceof HttpRequest) {
             HttpRequest request = (HttpRequest) message;
-            boolean tunnel = connection.times().tunnels() && request.method().equals(HttpMethod.CONNECT);
-            sending = tunnel ? null : connection.write(request);
-        }
-        Exchange exchange = sending;
-        if (exchange != null && isEnd(message)) {
-            sending = null;
-            if (exchange.isTimed()) {
-                ctx.write(message, exchange.last(promise.unvoid()));
-                return;
+            if (!connection.times().tunnels() || !request.method().equals(HttpMethod.CONNECT)) {
+                connection.write(request);
             }
         }
-        ctx.write(message, promise);
+        Exchange exchange = connection.writing();
+        ctx.write(message, exchange.isTimed() && isEnd(message) ? exchange.last(promise.unvoid()) : promise);
     }
 
     /** A chunked input of HTTP contents brings its own last content. */
