@@ -98,18 +98,24 @@ describe('an interceptor that', () => {
   })
 })
 
-test('a retry below an interceptor that makes its own options is an attempt of the same call', async () => {
+test('a retry below any interceptor is an attempt of the same call; above one that hides all it knows, each try is a call', async () => {
   let count = 0
   const server = await startServer((socket) => count++ % 2 === 0 ? socket.write('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n') : answerOk(socket))
-  for (const name of ['makes its own options', 'makes its own options and wraps the handler']) {
+  const attempt = (at) => ['attemptStart', 'queueStart', 'queueEnd', 'attemptEnd'].map((each) => each + at)
+  const retry = undici.interceptors.retry({ minTimeout: 1 })
+  const hidden = 'makes its own options and wraps the handler, later'
+  const joined = ['callStart', ...attempt(0), ...attempt(1), 'callEnd1']
+  for (const [name, chain, statuses, events] of /** @type {[string, any[], number[][], string[]][]} */ ([
+    ...Object.entries(interceptors).map(([name, each]) => [name, [retry, each], [[503, 200]], joined]),
+    ['below a retry', [interceptors['makes its own options and wraps the handler'], retry], [[503, 200]], joined],
+    [hidden, [interceptors[hidden], retry], [[503], [200]], [0, 1].flatMap(() => ['callStart', ...attempt(0), 'callEnd0'])]
+  ])) {
     const seen = recorder()
     const agent = new Agent({ connections: 1, ...seen.hooks })
-    const dispatcher = agent.compose(undici.interceptors.retry({ minTimeout: 1 }), interceptors[name])
-    assert.equal(await (await undici.request(server.origin, { dispatcher })).body.text(), 'ok')
-    await until(() => seen.timings.length === 1)
-    assert.deepEqual(seen.timings.map(({ attempts }) => attempts.map(({ status }) => status)), [[503, 200]], name)
-    assert.deepEqual(seen.events.filter(({ name }) => /^(call|attempt|queue)/.test(name)).map(({ name, attempt }) => name + (attempt ?? '')),
-      ['callStart', ...[0, 1].flatMap((at) => ['attemptStart', 'queueStart', 'queueEnd', 'attemptEnd'].map((each) => each + at)), 'callEnd1'], name)
+    assert.equal(await (await undici.request(server.origin, { dispatcher: agent.compose(...chain) })).body.text(), 'ok')
+    await until(() => seen.timings.length === statuses.length)
+    assert.deepEqual(seen.timings.map(({ attempts }) => attempts.map(({ status }) => status)), statuses, name)
+    assert.deepEqual(seen.events.filter(({ name }) => /^(call|attempt|queue)/.test(name)).map(({ name, attempt }) => name + (attempt ?? '')), events, name)
     await agent.destroy()
   }
   await server.close()

@@ -355,7 +355,7 @@ test('event.timing is the record that is being filled, which onTiming gets at th
   const at = Object.fromEntries(texts)
   assert.deepEqual(at.callStart.attempts, [[undefined, undefined]])
   assert.ok(at.requestEnd.queue_ns > 0 && at.requestEnd.send_ns > 0 && at.requestEnd.conn_id > 0)
-  assert.equal(at.requestEnd.wait_ns, undefined)
+  assert.equal(at.requestEnd.receive_ns, undefined)
   assert.equal(at.headersEnd.status, 200)
   for (const { timing } of Object.values(at)) assert.equal(timing, timings[0])
 }))

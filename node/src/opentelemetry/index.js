@@ -4,7 +4,7 @@
  */
 
 import { kObserver } from '../timing/hooks.js'
-import { Observer } from './observer.js'
+import { Observed } from './observer.js'
 
 /**
  * @typedef {object} OpenTelemetryOptions
@@ -20,5 +20,5 @@ import { Observer } from './observer.js'
  * @returns {import('../timing/hooks.js').TimingListener}
  */
 export function openTelemetry ({ logs = true } = {}) {
-  return /** @type {any} */ ({ [kObserver]: new Observer(logs) })
+  return /** @type {any} */ ({ [kObserver]: () => Observed.begin(logs) })
 }

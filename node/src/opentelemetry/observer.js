@@ -7,8 +7,7 @@ import { logger, recordMetrics } from './metrics.js'
 
 /** @typedef {import('@opentelemetry/api').Context} Context */
 /** @typedef {import('@opentelemetry/api').Span} Span */
-/** @typedef {import('../timing/hooks.js').CallObserver} CallObserver */
-/** @typedef {import('../timing/record.js').Timing} Timing */
+/** @typedef {import('../timing/hooks.js').Observed} State */
 
 /** The SDK sets it around requests of an exporter. Recording an exporter's requests would loop. */
 const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
@@ -16,12 +15,21 @@ const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRAC
 const NOT_OURS = new Set([SpanKind.SERVER, SpanKind.CONSUMER])
 const INFO = 9
 
-/** The span and the context of one call while it runs. */
+/** The span and the context of one call while it runs. @implements {State} */
 export class Observed {
-  /** @param {Context} context that is active where the call begins */
-  constructor (context) {
+  #logs
+
+  /** @param {Context} context that is active where the call begins @param {boolean} logs its record is logged */
+  constructor (context, logs) {
     this.context = context
     this.span = trace.getSpan(context)
+    this.#logs = logs
+  }
+
+  /** @param {boolean} logs @returns {Observed | null} for a call that begins; null: it is ignored */
+  static begin (logs) {
+    const context = activeContext()
+    return context.getValue(SUPPRESSED) === true ? null : new Observed(context, logs)
   }
 
   /** @param {Span} span that an instrumentation has made of an attempt of this call */
@@ -31,39 +39,28 @@ export class Observed {
   }
 
   /** @returns {Span | null} the span that gets attributes; null when it has ended or is not of a client */
-  get writable () {
+  get #writable () {
     const { span } = this
     return span?.isRecording() && !NOT_OURS.has(/** @type {any} */ (span).kind) ? span : null
   }
-}
-
-/** @implements {CallObserver} */
-export class Observer {
-  constructor (logs) { this.logs = logs }
-
-  /** @returns {Observed | null} null: the call is ignored */
-  begin () {
-    const context = activeContext()
-    return context.getValue(SUPPRESSED) === true ? null : new Observed(context)
-  }
 
   /** Runs what makes undici's request; instrumentations make their span in it. */
-  within (observed, run) { return CallContext.run(observed, run) }
+  within (run) { return CallContext.run(this, run) }
 
   /** Writes what is known of the running attempt, because instrumentations end their span before the call ends. */
-  progress (observed, timing) {
-    const span = observed.writable
+  progress (timing) {
+    const span = this.#writable
     if (span === null) return
     const { 'onewrite.total_ns': total, ...known } = otelPhases(timing)
     span.setAttributes(known)
   }
 
-  end (observed, timing) {
+  end (timing) {
     const phases = otelPhases(timing)
     const attributes = otelAttributes(timing)
-    observed.writable?.setAttributes(phases)
-    recordMetrics(timing, attributes, observed.context)
-    const log = this.logs ? logger() : undefined
+    this.#writable?.setAttributes(phases)
+    recordMetrics(timing, attributes, this.context)
+    const log = this.#logs ? logger() : undefined
     if (log === undefined) return
     const endNs = timing.startedAtUnixNs + timing.totalNs
     log.emit({
@@ -71,7 +68,7 @@ export class Observer {
       severityNumber: INFO,
       severityText: 'INFO',
       timestamp: [Math.floor(endNs / 1e9), endNs % 1e9],
-      context: observed.context,
+      context: this.context,
       attributes: { ...attributes, ...phases },
       body: timing.toJSON()
     })

@@ -7,7 +7,7 @@ import { errorKind } from '../errors.js'
 import { Attempt } from './attempt.js'
 import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
-import { deliver, mergeHooks, runningHooks } from './hooks.js'
+import { deliver, mergeHooks, runningHooks, safely } from './hooks.js'
 import { currentTimingId } from './id.js'
 import { Timing } from './record.js'
 
@@ -15,8 +15,7 @@ import { Timing } from './record.js'
 /** @typedef {import('./events.js').TimingEvent} TimingEvent */
 /** @typedef {import('./hooks.js').Hooks} Hooks */
 /** @typedef {import('./attempt.js').Phase} Phase */
-/** @typedef {{waiting: number}} Source `waiting`: composed calls whose next attempt has not begun */
-/** @typedef {{hooks: Hooks | null, source?: Source}} Owner */
+/** `source` is the same in all copies of a config. @typedef {{hooks: Hooks | null, source?: object}} Owner */
 /**
  * Sends the request of a call, on its present connection. With `wasSent` it reports whether the request was sent, where
  * `requestSent()` is not called.
@@ -25,19 +24,21 @@ import { Timing } from './record.js'
 
 /** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
+/** @type {(MadeEvent | Timing)[]} */
+const NOTHING = []
 
 /** @internal The record of a call, with what fills it. */
 export class Call extends Timing {
   /** @type {Hooks} */
   #hooks
-  /** Who gets which event. Events are made only for those who get them. */
-  #receivers
+  /** What the hooks have not been called with. */
+  #news = NOTHING
   /** Hooks run in the context in which the call was made. @type {import('node:async_hooks').AsyncResource | null} */
   #context
   /** Hooks that made this request. */
   #makers
-  /** The state of each observer; null: there is none, or all ignore this call. @type {any[] | null} */
-  #observed = null
+  /** @type {import('./hooks.js').Observed | null} */
+  #observed
   /** There may be retries and redirects; the call ends with `end()`. */
   #composed
   /** @type {Attempt} */
@@ -52,24 +53,14 @@ export class Call extends Timing {
   #sent = false
   /** What was written has been taken over from the connection. */
   #captured = false
-  /** Of the configurations whose hooks this call has. @type {(Source | undefined)[]} */
-  #sources
+  /** Of the configurations whose hooks this call has. @type {unknown} */
+  #source
+  /** @type {unknown[] | null} */
+  #joined = null
   /** @type {Carrier | null} */
   #carrier = null
-  /**
-   * How the last attempt failed, and when.
-   * @type {{outcome: 'error' | 'cancelled', now: number, kind: import('../errors.js').ErrorKind, phase?: Phase} | null}
-   */
-  #failure = null
-  /** A composed call whose next attempt has not begun. */
-  #waiting = false
-  /** The composed call of which this is an attempt. @type {Call | null} */
-  #whole = null
-  /**
-   * Events that wait until it is clear whether this is an attempt of a composed call; null: it is clear.
-   * @type {{receivers: any, news: TimingEvent}[] | null}
-   */
-  #held = null
+  /** How the last attempt failed. @type {import('../errors.js').ErrorKind | undefined} */
+  #kind = undefined
 
   /** @param {Owner} owner @param {import('node:async_hooks').AsyncResource} context of the caller */
   constructor (owner, context, method, origin, path = '', composed = false) {
@@ -77,77 +68,71 @@ export class Call extends Timing {
     const attempt = new Attempt(0, startNs)
     super(currentTimingId(context), method, origin, path, startNs, composed ? [] : [attempt])
     this.#hooks = /** @type {Hooks} */ (owner.hooks)
-    this.#receivers = this.#hooks.receivers
     this.#context = context
     this.#makers = runningHooks(context)
     this.#composed = composed
     this.#attempt = attempt
-    this.#sources = [owner.source]
-    if (owner.source !== undefined && owner.source.waiting > 0) this.#held = []
-    this.#wait(true)
-    if (this.#hooks.observers.length > 0) this.#observed = this.#hooks.begin()
-    this.#start(this.#receivers, !composed)
+    this.#source = owner.source
+    this.#observed = this.#hooks.observe()
+    // Of a composed call nothing is known before its first attempt: an interceptor may hide whose attempts they are.
+    if (!composed) this.#start()
   }
 
-  /** The events at the start of a call, in the caller's context. */
-  #start ({ callStart, attemptStart, queueStart }, attempted) {
-    const { startedAtMonoNs } = this
-    if (callStart !== null) {
-      const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callStart', startedAtMonoNs, undefined))
+  /** The events with which a call begins. */
+  #start () {
+    const event = this.#event('callStart', this.startedAtMonoNs)
+    if (event !== null) {
+      event.attempt = undefined
       event.method = this.method
       event.url = this.url
       event.startedAtUnixNs = this.startedAtUnixNs
-      this.#emitAtStart(callStart, event)
     }
-    if (attempted) this.#startAttempt(attemptStart, queueStart)
+    if (this.attempts.length > 0) this.#startAttempt()
+    this.#tell()
   }
 
-  #startAttempt (attemptStart, queueStart) {
+  #startAttempt () {
     const { startedAtMonoNs } = this.#attempt
-    if (attemptStart !== null) this.#emitAtStart(attemptStart, this.#event('attemptStart', startedAtMonoNs))
-    if (queueStart !== null) this.#emitAtStart(queueStart, this.#event('queueStart', startedAtMonoNs))
-  }
-
-  /** Calls that begin meanwhile hold their events: each may be an attempt of this one. @param {boolean} waiting */
-  #wait (waiting) {
-    const [source] = this.#sources
-    if (!this.#composed || source === undefined || waiting === this.#waiting) return
-    this.#waiting = waiting
-    source.waiting += waiting ? 1 : -1
+    this.#event('attemptStart', startedAtMonoNs)
+    this.#event('queueStart', startedAtMonoNs)
   }
 
   /** A dispatcher below has hooks too: all are called. @param {Owner} owner */
-  join (owner) {
-    const { hooks } = owner
-    if (hooks === null || this.#sources.includes(owner.source) || this.outcome !== undefined) return
-    this.#sources.push(owner.source)
-    if (hooks.observers.length > 0) {
-      const none = () => null
-      const before = this.#observed ?? this.#hooks.observers.map(none)
-      this.#observed = [...before, ...(hooks.begin() ?? hooks.observers.map(none))]
-    }
-    this.#hooks = /** @type {Hooks} */ (mergeHooks([this.#hooks, hooks]))
-    this.#receivers = this.#hooks.receivers
-    this.#start(hooks.receivers, this.attempts.length > 0)
+  join ({ hooks, source }) {
+    if (hooks === null || source === this.#source || this.outcome !== undefined) return
+    if (this.#joined?.includes(source)) return;
+    (this.#joined ??= []).push(source)
+    this.#observed ??= hooks.observe()
+    const before = this.#hooks
+    this.#hooks = hooks
+    this.#start()
+    this.#hooks = /** @type {Hooks} */ (mergeHooks([before, hooks]))
   }
 
   /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the attempt before. */
   nextAttempt () {
     const { attempts } = this
-    const before = attempts.length === 0 ? null : this.#attempt
-    if (before !== null) {
-      if (!this.#acquired && before.outcome === undefined) return
-      if (before.responseEndMonoNs !== undefined) this.finish(true)
+    const isFirst = attempts.length === 0
+    if (!isFirst) {
+      const { outcome, responseEndMonoNs } = this.#attempt
+      if (!this.#acquired && outcome === undefined) return
+      if (responseEndMonoNs !== undefined) this.finish(true)
       else this.#endAttempt('error', nowNs())
     }
     this.#attempt = new Attempt(attempts.length, nowNs());
     /** @type {Attempt[]} */ (attempts).push(this.#attempt)
-    this.#wait(false)
     this.#acquired = this.#captured = this.#sent = false
     this.#acquiredNs = this.#firstByteNs = 0
     this.#connection = this.#carrier = null
-    const { attemptStart, queueStart } = this.#receivers
-    this.#startAttempt(attemptStart, queueStart)
+    this.#kind = undefined
+    if (isFirst) return this.#start()
+    this.#startAttempt()
+    this.#tell()
+  }
+
+  /** Without a record: the call of `other`, whose attempt it did not get to know, has one. @param {Call} other */
+  giveWayTo (other) {
+    if (other !== this && this.attempts.length === 0) this.outcome ??= 'ok'
   }
 
   /** @param {Carrier} carrier will send the present attempt */
@@ -185,6 +170,7 @@ export class Call extends Timing {
       this.#acquiredAt(nowNs())
       if (connection?.multiplexed && atOnce) attempt.requestStartMonoNs = this.#acquiredNs
       this.progress()
+      this.#tell()
     }
     if (connection !== null) connection.active++
   }
@@ -197,35 +183,27 @@ export class Call extends Timing {
       attempt.idleNs = now - connection.releasedNs
     }
     this.#leaveQueue(attempt.steps === undefined ? null : connection, now)
-    const { connectionAcquired } = this.#receivers
-    if (connection === null || connectionAcquired === null) return
-    const event = this.#event('connectionAcquired', now)
-    event.connId = connection.id
+    const event = connection && this.#event('connectionAcquired', now)
+    if (event === null) return
+    event.connId = attempt.connId
     event.reused = attempt.reused
     event.idleNs = attempt.idleNs
     event.connRequests = attempt.connRequests
-    this.#emit(connectionAcquired, event)
   }
 
   /** @param {Connection | null} own made for this attempt @param {number} now */
   #leaveQueue (own, now) {
     this.#attempt.queueEndMonoNs = own === null ? now : own.startNs
-    this.#emitPlain(this.#receivers.queueEnd, 'queueEnd', this.#attempt.queueEndMonoNs)
-    if (own !== null && this.#hooks.wantsConnection) this.#emitSteps(own)
-  }
-
-  #emitSteps ({ host, error, ready }) {
+    this.#event('queueEnd', this.#attempt.queueEndMonoNs)
+    if (own === null || !this.#hooks.wantsConnection) return
     const steps = /** @type {import('./connection.js').Steps} */ (this.#attempt.steps)
     for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
       const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
       if (startNs === 0 || endNs === 0) continue
-      const [start, end] = [this.#event(`${step}Start`, startNs), this.#event(`${step}End`, endNs)]
-      if (step === 'dns') start.host = host
-      end.error = step === steps.last && !ready ? error ?? 'given up' : undefined
-      for (const event of [start, end]) {
-        const receivers = this.#receivers[event.name]
-        if (receivers !== null) this.#emit(receivers, event)
-      }
+      const start = this.#event(`${step}Start`, startNs)
+      if (start !== null && step === 'dns') start.host = own.host
+      const end = this.#event(`${step}End`, endNs)
+      if (end !== null) end.error = step === steps.last && !own.ready ? own.error ?? 'given up' : undefined
     }
   }
 
@@ -246,9 +224,7 @@ export class Call extends Timing {
     if (connection === null || this.#captured || attempt.outcome !== undefined) return
     this.#captured = true
     if (this.#acquiredNs === 0) this.#acquiredAt(connection.firstWriteNs || nowNs())
-    const { requestStart, requestEnd } = this.#receivers
-    if (!connection.multiplexed) {
-      if (connection.firstWriteNs === 0) return
+    if (!connection.multiplexed && connection.firstWriteNs !== 0) {
       attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
       attempt.bytesSent = connection.bytesOut
       attempt.writes = connection.writes
@@ -257,12 +233,11 @@ export class Call extends Timing {
       }
     }
     if (attempt.requestStartMonoNs === undefined) return
-    this.#emitPlain(requestStart, 'requestStart', attempt.requestStartMonoNs)
-    if (requestEnd === null || attempt.requestEndMonoNs === undefined) return
-    const event = this.#event('requestEnd', attempt.requestEndMonoNs)
+    this.#event('requestStart', attempt.requestStartMonoNs)
+    const event = attempt.requestEndMonoNs === undefined ? null : this.#event('requestEnd', attempt.requestEndMonoNs)
+    if (event === null) return
     event.bytes = attempt.bytesSent
     event.writes = attempt.writes
-    this.#emit(requestEnd, event)
   }
 
   /** Something was read on the connection. */
@@ -281,18 +256,20 @@ export class Call extends Timing {
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
     if (this.#firstByteNs === 0) this.firstByte()
-    const { informational, responseStart, headersEnd } = this.#receivers
-    if (status < 200 && status !== 101) {
-      this.#emitStatus(informational, 'informational', this.#firstByteNs, status)
-      this.#firstByteNs = 0
-      return
+    const isInterim = status < 200 && status !== 101
+    if (!isInterim) {
+      attempt.responseStartMonoNs = this.#firstByteNs
+      attempt.status = status
+      attempt.bytesReceived = 0
+      this.#event('responseStart', this.#firstByteNs)
     }
-    attempt.responseStartMonoNs = this.#firstByteNs
-    attempt.status = status
-    attempt.bytesReceived = 0
-    this.#emitPlain(responseStart, 'responseStart', this.#firstByteNs)
-    if (headersEnd !== null) this.#emitStatus(headersEnd, 'headersEnd', nowNs(), status)
-    this.progress()
+    const event = isInterim
+      ? this.#event('informational', this.#firstByteNs)
+      : this.#hooks.receivers?.headersEnd ? this.#event('headersEnd', nowNs()) : null
+    if (event !== null) event.status = status
+    if (isInterim) this.#firstByteNs = 0
+    else this.progress()
+    this.#tell()
   }
 
   /** @param {number} bytes of the response's body that were read */
@@ -307,11 +284,10 @@ export class Call extends Timing {
     if (attempt.outcome !== undefined) return
     attempt.responseEndMonoNs = nowNs()
     this.progress()
-    const { responseEnd } = this.#receivers
-    if (responseEnd === null) return
     const event = this.#event('responseEnd', attempt.responseEndMonoNs)
+    if (event === null) return
     event.bytes = attempt.bytesReceived
-    this.#emit(responseEnd, event)
+    this.#tell()
   }
 
   /** The response is complete, and the base library decides in this task whether the connection can be used again. */
@@ -319,21 +295,19 @@ export class Call extends Timing {
     const attempt = this.#attempt
     this.responseEnd()
     // Whether the connection can be used again is only read for a listener.
-    if (this.#receivers.connectionReleased === null) return this.finish(true)
+    if (!this.#hooks.receivers?.connectionReleased) return this.finish(true)
     const socket = this.#connection?.socket
     settled.then(() => this.finish(socket != null && !socket.destroyed, attempt))
   }
 
-  /** The observers get what is known so far. */
+  /** The observer gets what is known so far. */
   progress () {
-    if (this.#observed !== null) this.#hooks.observe('progress', this.#observed, this)
+    const observed = this.#observed
+    if (observed !== null) safely(() => observed.progress(this))
   }
 
   /** @param {() => boolean} run makes the base library's request; tracers make their span in it */
-  within (run) { return this.#hooks.within(this.#observed ?? [], run) }
-
-  /** Observers get this call. */
-  get observed () { return this.#observed !== null }
+  within (run) { return this.#observed === null ? run() : this.#observed.within(run) }
 
   /** The final response has begun. */
   get answered () { return this.#attempt.responseStartMonoNs !== undefined }
@@ -348,33 +322,22 @@ export class Call extends Timing {
     this.#release(reusable, now)
     this.#endAttempt('ok', now)
     if (!this.#composed) this.#endCall('ok', now)
+    else this.#tell()
   }
 
   /** The attempt failed, and with it a call that is not composed. @param {boolean} [cancelled] by the caller */
   fail (error, cancelled = false) {
-    this.failAttempt(error, cancelled)
-    this.endFailed()
-  }
-
-  /** The same without the end of the call: the attempt may belong to a call above. */
-  failAttempt (error, cancelled = false) {
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
-    const kind = cancelled ? 'cancelled' : errorKind(error)
+    const kind = this.#kind = cancelled ? 'cancelled' : errorKind(error)
     if (this.#acquired) this.captureWrites()
     const now = nowNs()
-    const phase = this.#acquired ? this.#failedOn() : this.#failedBefore(kind, error, now)
+    attempt.errorPhase = this.#acquired ? this.#failedOn() : this.#failedBefore(kind, error, now)
     if (this.#acquired) this.#release(false, now)
     const outcome = kind === 'cancelled' ? 'cancelled' : 'error'
-    attempt.errorPhase = phase
     this.#endAttempt(outcome, now)
-    this.#failure = { outcome, now, kind, phase }
-  }
-
-  endFailed () {
-    if (this.#composed || this.#failure === null) return
-    const { outcome, now, kind, phase } = this.#failure
-    this.#endCall(outcome, now, kind, phase)
+    if (!this.#composed) this.#endCall(outcome, now, kind, attempt.errorPhase)
+    else this.#tell()
   }
 
   /** The end of a composed call. @param {any} [error] that the caller gets instead of a response */
@@ -386,38 +349,9 @@ export class Call extends Timing {
     }
     if (attempted) this.fail(error, cancelled)
     const kind = cancelled ? 'cancelled' : errorKind(error)
-    const failure = this.last?.outcome === 'ok' ? null : this.#failure
     // An interceptor may replace the error of the last attempt by another error, whose kind is not known.
-    const shown = kind === 'other' ? failure?.kind ?? kind : kind
-    this.#endCall(kind === 'cancelled' ? 'cancelled' : 'error', nowNs(), shown, failure?.phase)
-  }
-
-  /** Makes the attempt of another call part of this composed call: an interceptor hid that they are the same. */
-  absorb (other) {
-    if (other === this || this.outcome !== undefined || other.outcome !== undefined) return
-    if (other.#whole === null ? other.#held === null : other.#whole !== this) return
-    if (this.attempts.includes(other.#attempt) || !this.#sources.includes(other.#sources[0])) return
-    other.#attempt.index = this.attempts.length;
-    /** @type {Attempt[]} */ (this.attempts).push(other.#attempt)
-    this.#attempt = other.#attempt
-    this.#acquired = true
-    this.#failure = other.#failure
-    other.#whole = this
-    this.#wait(!this.running)
-  }
-
-  /** The handlers above have been called: whether this is an attempt of another call is clear. */
-  settle () {
-    const held = this.#held
-    if (held === null) return
-    this.#held = null
-    for (const { receivers, news } of held) {
-      if (this.#whole === null) this.#emit(receivers, news)
-      else if (news.name !== 'callStart') {
-        const event = this.#event(news.name, news.tNs)
-        this.#emit(receivers, Object.assign(event, { ...news, attempt: event.attempt }))
-      }
-    }
+    const shown = kind === 'other' ? this.#kind ?? kind : kind
+    this.#endCall(kind === 'cancelled' ? 'cancelled' : 'error', nowNs(), shown, this.last?.errorPhase)
   }
 
   /** The phase in which a call without a connection failed. */
@@ -448,11 +382,8 @@ export class Call extends Timing {
     if (connection === null) return
     connection.releasedNs = now
     if (connection.call === this) connection.call = null
-    const { connectionReleased } = this.#receivers
-    if (connectionReleased === null) return
     const event = this.#event('connectionReleased', now)
-    event.reusable = reusable
-    this.#emit(connectionReleased, event)
+    if (event !== null) event.reusable = reusable
   }
 
   #endAttempt (outcome, now) {
@@ -462,66 +393,51 @@ export class Call extends Timing {
     attempt.endedAtMonoNs = now
     if (this.#connection !== null) this.#connection.active--
     this.#connection = null
-    const whole = this.#outermost
-    if (whole.outcome === undefined) whole.#wait(true)
-    const { attemptEnd } = this.#receivers
-    if (attemptEnd === null) return
     const event = this.#event('attemptEnd', now)
-    event.outcome = outcome
-    this.#emit(attemptEnd, event)
+    if (event !== null) event.outcome = outcome
   }
 
   #endCall (outcome, now, kind, phase) {
     if (this.outcome !== undefined) return
-    this.settle()
-    this.#wait(false)
-    // Before the end, because a record that has ended freezes its attempts when they are read.
-    const index = this.last?.index
+    const isAttempted = this.attempts.length > 0
+    if (!isAttempted) this.#start()
     this.outcome = outcome
     this.errorKind = kind
     this.errorPhase = phase
     this.endedAtMonoNs = now
     Object.freeze(this)
-    const { callEnd } = this.#receivers
-    if (this.#whole === null) {
-      if (callEnd !== null) {
-        const event = /** @type {TimingEvent} */ (new MadeEvent(this, 'callEnd', now, index))
-        event.outcome = outcome
-        event.errorKind = kind
-        event.errorPhase = phase
-        this.#emit(callEnd, event, true)
-      }
-      if (this.#observed !== null) this.#hooks.observe('end', this.#observed, this)
-      if (this.#hooks.timings.length > 0) this.#emit(this.#hooks.timings, this, true)
+    const event = this.#event('callEnd', now)
+    if (event !== null) {
+      if (!isAttempted) event.attempt = undefined
+      event.outcome = outcome
+      event.errorKind = kind
+      event.errorPhase = phase
     }
+    const observed = this.#observed
+    if (observed !== null) safely(() => observed.end(this))
+    this.#tell(this.#hooks.timings.length > 0)
     this.#context = this.#observed = this.#carrier = null
   }
 
-  /** In the caller's context, which is active. */
-  #emitAtStart (receivers, news) {
-    if (this.#held === null) deliver(receivers, news, this.#makers, false)
-    else this.#held.push({ receivers, news })
+  /**
+   * An event of the present attempt, which the hooks get with the next `#tell()`.
+   * @param {import('./events.js').EventName} name @param {number} tNs
+   * @returns {TimingEvent | null} null: nobody gets it
+   */
+  #event (name, tNs) {
+    const { receivers } = this.#hooks
+    if (receivers === null || receivers[name] === null) return null
+    const event = new MadeEvent(this, name, tNs, this.#attempt.index)
+    if (this.#news === NOTHING) this.#news = [event]
+    else this.#news.push(event)
+    return event
   }
 
-  #emit (receivers, news, last = false) {
-    if (this.#held === null) this.#context?.runInAsyncScope(deliver, undefined, receivers, news, this.#makers, last)
-    else this.#held.push({ receivers, news })
+  /** Calls the hooks, in the caller's context. @param {boolean} [ended] they get the record too */
+  #tell (ended = false) {
+    const news = this.#news
+    if (news === NOTHING && !ended) return
+    this.#news = NOTHING
+    this.#context?.runInAsyncScope(deliver, undefined, this.#hooks, news, ended ? this : null, this.#makers)
   }
-
-  #emitPlain (receivers, name, tNs) {
-    if (receivers !== null) this.#emit(receivers, this.#event(name, tNs))
-  }
-
-  #emitStatus (receivers, name, tNs, status) {
-    if (receivers === null) return
-    const event = this.#event(name, tNs)
-    event.status = status
-    this.#emit(receivers, event)
-  }
-
-  /** @returns {Call} */
-  get #outermost () { return this.#whole === null ? this : this.#whole.#outermost }
-
-  /** @param {import('./events.js').EventName} name @param {number} tNs @returns {TimingEvent} of the present attempt */
-  #event (name, tNs) { return new MadeEvent(this.#outermost, name, tNs, this.#attempt.index) }
 }

@@ -18,13 +18,12 @@ import { EVENTS } from './events.js'
  */
 
 /**
- * Gets more of a call than its events: the OpenTelemetry part of this package. A listener has it under kObserver.
- * @typedef {object} CallObserver
- * @property {() => any} begin a call begins; returns the state that the other methods get, or null to ignore this call
- * @property {(state: any, run: () => boolean) => boolean} within calls `run`, which makes undici's request of an
- *   attempt
- * @property {(state: any, timing: import('./record.js').Timing) => void} progress more is known of the running attempt
- * @property {(state: any, timing: import('./record.js').Timing) => void} end the call has ended
+ * Gets more of a call than its events: the OpenTelemetry part of this package. A listener has a function under
+ * kObserver that is called when a call begins, and returns this, or null to ignore the call.
+ * @typedef {object} Observed
+ * @property {(run: () => boolean) => boolean} within calls `run`, which makes undici's request of an attempt
+ * @property {(timing: import('./record.js').Timing) => void} progress more is known of the running attempt
+ * @property {(timing: import('./record.js').Timing) => void} end the call has ended
  */
 
 /** Hooks that are running, the innermost first. @typedef {{hook: unknown, outer: Running | null}} Running */
@@ -34,14 +33,8 @@ export const kObserver = Symbol('onewrite observer')
 let failures = 0
 /** @type {Running | null} */
 let running = null
-/** The same for what a hook does after it has returned. @type {AsyncLocalStorage<Running> | null} */
+/** The same for what a hook does after it has returned a promise. @type {AsyncLocalStorage<Running> | null} */
 let afterwards = null
-/**
- * Before Node 24 the use of an AsyncLocalStorage makes every promise of the process dearer. There it is used only once
- * there is a hook that returns promises.
- */
-const STORAGE_IS_CHEAP = Number.parseInt(process.versions.node, 10) >= 24
-
 /** One method that is called. */
 export class Receiver {
   /** What runs while this hook runs for a request that no hook has made. @type {Running} */
@@ -89,7 +82,7 @@ function swallow (error) {
 
 /** Runs when the present hook has returned. What it throws counts as the hook's. @param {() => unknown} run */
 export function afterHook (run) {
-  queueMicrotask(() => safely(run))
+  setImmediate(safely, run)
 }
 
 /** @param {unknown} result of a hook */
@@ -102,7 +95,7 @@ function watchResult (result) {
 }
 
 /** @template T @param {() => T} run @returns {T | undefined} undefined when it threw */
-function safely (run) {
+export function safely (run) {
   try {
     return run()
   } catch (error) {
@@ -112,34 +105,38 @@ function safely (run) {
 }
 
 /**
- * @param {Receiver[]} receivers
- * @param {any} news an event, or the record
+ * @param {Hooks} hooks
+ * @param {any[]} events
+ * @param {import('./record.js').Timing | null} record of a call that has ended
  * @param {Running | null} makers the hooks that made this request
- * @param {boolean} last the call has ended: a hook may now begin work that goes on after it has returned
  */
-export function deliver (receivers, news, makers, last) {
-  for (const receiver of receivers) {
-    const { alone, listener, method } = receiver
-    if (makers !== null && includes(makers, alone.hook)) continue
-    const before = running
-    running = makers === null ? alone : { hook: alone.hook, outer: makers }
-    try {
-      const result = receiver.returnsPromises || (last && (afterwards !== null || STORAGE_IS_CHEAP))
-        ? (afterwards ??= new AsyncLocalStorage()).run(running, callMethod, method, listener, news)
-        : method.call(/** @type {any} */ (listener), news)
-      if (typeof result === 'object' && result !== null) {
-        receiver.returnsPromises = true
-        watchResult(result)
-      }
-    } catch (error) {
-      swallow(error)
-    } finally {
-      running = before
-    }
+export function deliver (hooks, events, record, makers) {
+  for (const event of events) {
+    for (const receiver of hooks.receivers?.[event.name] ?? []) call(receiver, event, makers)
   }
+  if (record !== null) for (const receiver of hooks.timings) call(receiver, record, makers)
 }
 
-function callMethod (method, listener, news) { return method.call(listener, news) }
+/** @param {Receiver} receiver @param {any} news an event, or the record @param {Running | null} makers */
+function call (receiver, news, makers) {
+  const { alone, listener, method } = receiver
+  if (makers !== null && includes(makers, alone.hook)) return
+  const before = running
+  running = makers === null ? alone : { hook: alone.hook, outer: makers }
+  try {
+    const result = receiver.returnsPromises || afterwards !== null
+      ? (afterwards ??= new AsyncLocalStorage()).run(running, () => method.call(listener, news))
+      : method.call(/** @type {any} */ (listener), news)
+    if (typeof result === 'object' && result !== null) {
+      receiver.returnsPromises = true
+      watchResult(result)
+    }
+  } catch (error) {
+    swallow(error)
+  } finally {
+    running = before
+  }
+}
 
 function includes (makers, hook) {
   for (; makers !== null; makers = makers.outer) if (makers.hook === hook) return true
@@ -151,9 +148,10 @@ const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexO
 /**
  * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
  * @param {any[]} listeners
- * @returns {Record<import('./events.js').EventName, Receiver[] | null>}
+ * @returns {Record<import('./events.js').EventName, Receiver[] | null> | null} null: there are no listeners
  */
 function receiversOf (listeners) {
+  if (listeners.length === 0) return null
   return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
     const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
     const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent]
@@ -167,40 +165,15 @@ export class Hooks {
     this.timings = timings
     this.listeners = listeners
     this.receivers = receiversOf(listeners)
-    /** @type {CallObserver[]} */
-    this.observers = listeners.flatMap((listener) => /** @type {any} */ (listener)[kObserver] ?? [])
     /** Somebody gets one of the events with which a request gets its connection. */
-    this.wantsConnection = CONNECTION_EVENTS.some((name) => this.receivers[name] !== null)
+    this.wantsConnection = CONNECTION_EVENTS.some((name) => this.receivers?.[name])
+    /** One for a call is enough. @type {(() => Observed | null) | undefined} */
+    this.observer = listeners.map((listener) => listener[kObserver]).find(Boolean)
   }
 
-  /** @returns {any[] | null} the state of each observer for a call that begins; null: all ignore this call */
-  begin () {
-    const states = this.observers.map((observer) => safely(() => observer.begin()) ?? null)
-    return states.some((state) => state !== null) ? states : null
-  }
-
-  /** @returns {boolean} what `run` returns; it runs once, also when an observer throws */
-  within (states, run) {
-    let begun = false
-    const once = () => {
-      begun = true
-      return run()
-    }
-    /** @type {(inner: () => boolean, observer: CallObserver, index: number) => () => boolean} */
-    const around = (inner, observer, at) => states[at] === null ? inner : () => observer.within(states[at], inner)
-    try {
-      return this.observers.reduceRight(around, once)()
-    } catch (error) {
-      if (begun) throw error
-      swallow(error)
-      return run()
-    }
-  }
-
-  observe (method, states, timing) {
-    for (const [index, observer] of this.observers.entries()) {
-      if (states[index] !== null) safely(() => observer[method](states[index], timing))
-    }
+  /** @returns {Observed | null} for a call that begins */
+  observe () {
+    return (this.observer && safely(this.observer)) ?? null
   }
 }
 

@@ -49,11 +49,12 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
 
   [kBase] (opts, handler) { return super.dispatch(opts, handler) }
 
-  /** Above the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
+  /** Above each of the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
   compose (...args) {
     const { timed } = /** @type {any} */ (this)[kConfig]
     if (!timed) return super.compose(...args)
-    return super.compose([...(Array.isArray(args[0]) ? args[0] : args), oneCall(this)])
+    const interceptors = Array.isArray(args[0]) ? args[0] : args
+    return super.compose(interceptors.flatMap((interceptor) => [interceptor, oneCall(this)]))
   }
 })
 
@@ -81,27 +82,13 @@ function send (self, opts, timed) {
   }
 }
 
-/** A dispatch of a composed dispatcher that is on the stack. */
-class Dispatching {
-  constructor (call, opts, outer) {
-    this.call = call
-    this.opts = opts
-    this.outer = outer
-  }
-
-  /** @returns {Call | undefined} the call, when these are its options as an interceptor made them anew */
-  callOf (opts) {
-    return opts?.method === this.opts?.method && opts?.path === this.opts?.path ? this.call : undefined
-  }
-}
-
-/** @type {Dispatching | null} */
+/** The dispatch of a composed dispatcher that is on the stack. @type {{call: Call, opts: any} | null} */
 let dispatching = null
 
 /**
  * An interceptor that makes all dispatches below it, for one dispatch above, attempts of one call. A dispatch belongs
- * to the call by its options or its handler; where an interceptor replaces both, by its place on the stack, or by the
- * chain of handlers when the request starts.
+ * to the call by its options or its handler, and where an interceptor replaces both, by its place on the stack. Where
+ * that says nothing, each dispatch is a call.
  * @param {any} self the dispatcher below
  * @returns {(dispatch: Dispatch) => Dispatch}
  */
@@ -109,16 +96,17 @@ export function oneCall (self) {
   return (dispatch) => (opts, handler) => {
     if (self[kConfig].hooks === null || !isValidHandler(handler, opts)) return dispatch(opts, handler)
     const above = composedCall(opts, handler)
-    if (above !== undefined) return dispatch(withKeys(opts, { [kComposed]: above }), handler)
-    const call = startCall(self, opts, handler, true)
-    dispatching = new Dispatching(call, opts, dispatching)
+    const call = above ?? startCall(self, opts, handler, true)
+    const outer = dispatching
+    dispatching = { call, opts }
     try {
-      return dispatch(withKeys(opts, { [kComposed]: call }), timedHandler(handler, call, opts, true))
+      const own = above === undefined ? timedHandler(handler, call, opts, true) : handler
+      return dispatch(withKeys(opts, { [kComposed]: call }), own)
     } catch (error) {
-      call.end(error)
+      if (above === undefined) call.end(error)
       throw error
     } finally {
-      dispatching = dispatching.outer
+      dispatching = outer
     }
   }
 }
@@ -132,8 +120,10 @@ function startCall (self, opts, handler, composed) {
 
 /** @returns {Call | undefined} the call of a composed dispatcher above */
 function composedCall (opts, handler) {
-  return opts?.[kComposed] ??
-    (handler instanceof TimedHandler && handler.composed ? handler.call : dispatching?.callOf(opts))
+  if (opts?.[kComposed] !== undefined) return opts[kComposed]
+  if (handler instanceof TimedHandler && handler.composed) return handler.call
+  const own = dispatching?.opts
+  return own?.method === opts?.method && own?.path === opts?.path ? dispatching?.call : undefined
 }
 
 /** @returns {Call | undefined} the call of which this dispatch is an attempt */

@@ -25,7 +25,7 @@ export function configOf (options, besideUndicis = true, connect = undefined) {
   const asked = resolveConfig(options, besideUndicis)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   const hooks = resolveHooks(options, config)
-  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: { waiting: 0 } }
+  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: {} }
 }
 
 /** undici's client with a wrapped connector. */
@@ -58,7 +58,7 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
     call?.carriedBy(this.line)
     // V8 looks up `super[kBase]` anew at each call.
     const dispatch = () => Client.prototype.dispatch.call(this, opts, handler)
-    return call?.observed ? call.within(dispatch) : dispatch()
+    return call === undefined ? dispatch() : call.within(dispatch)
   }
 }
 

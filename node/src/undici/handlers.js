@@ -43,8 +43,19 @@ export function timedHandler (handler, call, opts, composed) {
   return new Style(handler, call, opts, composed)
 }
 
-/** The attempt whose handler calls the handlers above it, because it starts or fails. @type {Call | null} */
+/** The call whose handler is calling the handlers above it, because its attempt starts or fails. @type {Call | null} */
 let below = null
+
+/** Calls a handler above. */
+function callAbove (call, method, handler, first, second) {
+  const before = below
+  below = call
+  try {
+    return method?.call(handler, first, second)
+  } finally {
+    below = before
+  }
+}
 
 export class TimedHandler {
   /** The final response has begun. */
@@ -83,25 +94,7 @@ export class TimedHandler {
 
   started () {
     if (!this.composed) this.call.acquired(this.call.connection, this.atOnce)
-    else if (below !== null) this.call.absorb(below)
-  }
-
-  /**
-   * Calls the handlers above, up to that of a composed dispatcher, which absorbs the attempt if an interceptor hid that
-   * it belongs to its call.
-   * @template T
-   * @param {() => T} tellInner
-   * @returns {T}
-   */
-  up (tellInner) {
-    const before = below
-    below = this.call
-    try {
-      return tellInner()
-    } finally {
-      below = before
-      this.call.settle()
-    }
+    else if (below !== null) this.call.giveWayTo(below)
   }
 
   head (status) {
@@ -122,31 +115,18 @@ export class TimedHandler {
     this.call.finish(false)
   }
 
-  /** @param {() => any} tellInner */
-  failed (error, tellInner) {
-    if (this.composed && below !== null) this.call.absorb(below)
-    this.ended(error)
-    if (this.composed) return tellInner()
-    try {
-      return this.up(tellInner)
-    } finally {
-      this.call.endFailed()
-    }
-  }
-
-  ended (error) {
-    const { call, signal } = this
+  failed (error) {
+    const { call, composed, signal } = this
+    if (composed && below !== null) call.giveWayTo(below)
     const reason = signal?.aborted === true ? signal.reason : undefined
     const [shown, cancelled] = shownTo(error, reason)
     // The caller dropped a body that it did not want to read: the call itself succeeded.
     const givenUp = this.answered && reason === undefined && isGivenUp(error)
-    if (this.composed) {
-      if (givenUp) call.end()
-      else call.end(shown ?? new Error('failed'), cancelled)
-    } else if (givenUp) call.finish(false)
+    if (composed) call.end(givenUp ? undefined : shown ?? new Error('failed'), cancelled)
+    else if (givenUp) call.finish(false)
     else {
       if (!this.reportsSent) call.requestSent(null)
-      call.failAttempt(shown, cancelled)
+      call.fail(shown, cancelled)
     }
   }
 }
@@ -183,7 +163,7 @@ function read (error, name) {
 class LegacyHandler extends TimedHandler {
   onConnect (abort, context) {
     this.started()
-    return this.up(() => this.inner.onConnect(abort, context))
+    return callAbove(this.call, this.inner.onConnect, this.inner, abort, context)
   }
 
   onHeaders (status, headers, resume, text) {
@@ -207,7 +187,8 @@ class LegacyHandler extends TimedHandler {
   }
 
   onError (error) {
-    return this.failed(error, () => this.inner.onError(error))
+    this.failed(error)
+    return callAbove(this.call, this.inner.onError, this.inner, error)
   }
 }
 
@@ -217,7 +198,7 @@ class ControllerHandler extends TimedHandler {
 
   onRequestStart (controller, context) {
     this.started()
-    return this.up(() => this.inner.onRequestStart(controller, context))
+    return callAbove(this.call, this.inner.onRequestStart, this.inner, controller, context)
   }
 
   onResponseStart (controller, status, headers, text) {
@@ -241,6 +222,7 @@ class ControllerHandler extends TimedHandler {
   }
 
   onResponseError (controller, error) {
-    return this.failed(error, () => this.inner.onResponseError?.(controller, error))
+    this.failed(error)
+    return callAbove(this.call, this.inner.onResponseError, this.inner, controller, error)
   }
 }
