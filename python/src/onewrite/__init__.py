@@ -2,7 +2,7 @@
 
 - :class:`PoolManager`, :class:`ProxyManager`, the pools and connections: urllib3's own with that added;
 - :func:`install`: the same for every user of urllib3 in this process;
-- :func:`status`: what is patched, wrapped by others, switched off, and why;
+- :func:`status`: what is patched, or switched off, and why;
 - :class:`onewrite.requests.Adapter`: for one requests session;
 - :mod:`onewrite.httpx`: for httpx and httpcore;
 - :mod:`onewrite.opentelemetry`: phases on spans, records as log events, metrics;

@@ -8,7 +8,6 @@ import json
 import os
 import runpy
 import sys
-import types
 import zipfile
 
 import onewrite
@@ -41,10 +40,6 @@ def _run(target: str, arguments: list[str], module: bool, timing: bool, httpx: b
     if module:
         sys.path[0] = os.getcwd()
         runpy.run_module(target, run_name="__main__", alter_sys=True)
-    elif target == "-":
-        sys.path[0] = ""
-        main = sys.modules["__main__"] = types.ModuleType("__main__")
-        exec(compile(sys.stdin.read(), "<stdin>", "exec"), vars(main))
     elif os.path.isfile(target) and not zipfile.is_zipfile(target):
         sys.path[0] = os.path.dirname(os.path.abspath(target))
         runpy.run_path(target, run_name="__main__")
@@ -63,9 +58,7 @@ def main() -> None:
     run.add_argument("--timing", action="store_true", help="print a line about each request to standard error")
     run.add_argument("--httpx", action="store_true", help="reach the clients of httpx and httpx2, too")
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module")
-    run.add_argument(
-        "program", help="a script, a folder or zip file with __main__.py, - for standard input; with -m a module"
-    )
+    run.add_argument("program", help="a script, or a folder or zip file with __main__.py; with -m a module")
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
     given = parser.parse_args()
     if given.command == "status":

@@ -125,22 +125,12 @@ def put_back(owner: type, name: str) -> None:
         setattr(owner, name, placed.before)
 
 
-def state_of(owner: type, name: str, active: bool) -> dict[str, typing.Any]:
-    """Return the state of a function for status(), and the modules that wrap it, the outermost first."""
+def state_of(owner: type, name: str, active: bool) -> str:
+    """Return the state of a function for status(); it may be below wrappers of others."""
     placed = _placed.get((owner, name))
-    wrapped_by: list[str] = []
-    state = "stock"
     function = owner.__dict__.get(name)
     while function is not None:
         if placed is not None and function is placed.ours:
-            state = "patched" if active else "idle"
-            break
-        wrapper = getattr(function, "_self_wrapper", function)  # the function that a wrapt proxy calls
-        wrapper = getattr(wrapper, "__func__", wrapper)
-        module = getattr(wrapper, "__globals__", {}).get("__name__") or type(wrapper).__module__
+            return "patched" if active else "idle"
         function = getattr(function, "__wrapped__", None)
-        if function is None and module == owner.__module__:
-            break
-        if not wrapped_by or wrapped_by[-1] != module:
-            wrapped_by.append(module)
-    return {"state": state, "wrapped_by": wrapped_by}
+    return "stock"

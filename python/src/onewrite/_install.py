@@ -126,7 +126,7 @@ def uninstall() -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """What onewrite does in this process, what it leaves alone, and why."""
+    """What onewrite does in this process, and why not."""
 
     #: onewrite's version.
     version: str
@@ -135,15 +135,13 @@ class Status:
     off_because: str | None
     #: The base library: its "name" and "version".
     base: dict[str, str]
-    #: By full name: "patched", "idle" after uninstall(), or "stock"; who has wrapped it, outermost first.
-    patches: dict[str, dict[str, typing.Any]]
+    #: By full name: "patched", "idle" after uninstall(), or "stock".
+    patches: dict[str, str]
     #: Options of install(); without it those of the environment.
     options: dict[str, bool | int]
     #: How many hooks of install() are set, and how many times a hook of this process raised.
     hooks: int
     hook_errors: int
-    #: Modules in this process that send requests and are not reached by install().
-    not_reached: list[str]
 
     def to_dict(self) -> dict[str, typing.Any]:
         """Return the same as a dict of plain values, with the names of the other languages."""
@@ -158,16 +156,11 @@ class Status:
             f"hooks of install(): {self.hooks}; {self.hook_errors} hook errors",
             "options: " + ", ".join(f"{name}={value}" for name, value in self.options.items()),
         ]
-        for name, found in self.patches.items():
-            by = ", ".join(found["wrapped_by"])
-            lines.append(f"  {name}: {found['state']}" + (f", wrapped by {by}" if by else ""))
-        if self.not_reached:
-            lines.append("loaded and not reached by install(): " + ", ".join(self.not_reached))
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {name}: {state}" for name, state in self.patches.items())])
 
 
 def status() -> Status:
-    """Return what is patched in this process, wrapped by whom, switched off, and why."""
+    """Return what is patched in this process, or switched off, and why."""
     drain()
     places = [(owner, name, installations.active) for owner, name, _ in _PLACES]
     httpcore = sys.modules.get(f"{__package__}._httpcore.install")
@@ -189,13 +182,4 @@ def status() -> Status:
         options=dataclasses.asdict(installations.options),
         hooks=installations.count(),
         hook_errors=hook_failures(),
-        not_reached=sorted(_not_reached()),
     )
-
-
-def _not_reached() -> typing.Iterator[str]:
-    if "urllib.request" in sys.modules:
-        yield "urllib.request"
-    for name, module in list(sys.modules.items()):
-        if name.endswith(".urllib3") and module is not urllib3:  # a copy inside another package, such as pip's
-            yield name

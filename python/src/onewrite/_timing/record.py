@@ -431,13 +431,6 @@ class Call(Timing):
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def complete(self) -> None:
-        """The body was read to its end, and the connection goes back to its pool."""
-        self.freed_ns = self.attempt_end = t_ns = self.response_end
-        self._outcome = "ok"
-        if self.connection is not None:
-            self.connection.idle_since = t_ns
-
     def given_back(self, sock: typing.Any) -> None:
         """The connection, with *sock* if that is open, goes back to its pool."""
         if self.freed_ns:
@@ -489,8 +482,7 @@ class Call(Timing):
         elif not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
-            if self._outcome is None:
-                self.end_attempt()
+            self.end_attempt()
             self.end(self.error)
 
     def end(self, error: BaseException | None) -> None:

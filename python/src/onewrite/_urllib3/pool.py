@@ -98,10 +98,7 @@ def run(
             if call._outcome is not None or call.connection is None or not watch(response, call):
                 if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
                     call.bytes_received = response.tell()
-                if call._outcome == "ok" and call.error is None and not hooks_module.collector:
-                    call.end(None)
-                else:
-                    call.finish()
+                call.finish()
             return response
         except BaseException as error:
             if type(call) is Call:
@@ -136,10 +133,10 @@ class TimedPool(_Behind):
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Send a request: see urllib3."""
         call = current.get()
-        hop = call is not None and call.pool is None and call.owner is not None
         if (
             call is not None
-            and hop
+            and call.pool is None
+            and call.owner is not None
             and kwargs.get("retries") is call.retries
             and kwargs.get("assert_same_host") is False
         ):
@@ -185,13 +182,10 @@ class TimedPool(_Behind):
             call = getattr(conn, "_onewrite_call", None)
             if call is not None:
                 conn._onewrite_call = None
-                if type(call) is not Call:  # one that has ended is a Timing
-                    call = None
-                elif call.response_end and call.listener is None and call.error is None and call._outcome is None:
-                    call.complete()
-                    call = None
-                else:
+                if type(call) is Call:
                     call.given_back(conn.sock)
+                else:  # it has ended
+                    call = None
             elif conn is None:
                 # urllib3 has closed the connection after an error. It may wait before it repeats the request.
                 failed = current.get()

@@ -33,7 +33,7 @@ def _read_status(call: Call) -> tuple[str, int, str]:
     if found[1] == CONTINUE:  # http.client skips these, and no others
         call.informational(found[1])
     else:
-        untimed(response)
+        del response._read_status
         call.response_began(t_ns or now())
     return found
 

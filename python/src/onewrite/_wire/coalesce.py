@@ -48,37 +48,29 @@ class Writer:
         """Send *data* as the socket does, or hold it."""
         held = self.held
         if held is not None:
-            if type(data) is bytes and not flags:
-                self._room = room = self._room - len(data)
-                # With Expect the body waits for the server, and the head leaves alone.
-                if room >= 0 if held else b"\nexpect:" not in data.lower():
-                    held.append(data)
-                    return
-            if self._copied(held, data, flags):
+            size = _nbytes(data) if type(data) in _SIZED and not flags else -1
+            # With Expect the body waits for the server, and the head leaves alone.
+            fits = size <= self._room if held else type(data) is bytes and b"\nexpect:" not in data.lower()
+            if fits and size >= 0:
+                held.append(bytes(data))
+                self._room -= size
                 return
-        watch = self._watch
-        if watch is None:
-            self.sock.sendall(data, *flags)
-            return
-        watch.before_write()
-        self.sock.sendall(data, *flags)
-        watch.bytes_sent += _nbytes(data)
-        watch.writes += 1
-
-    def _copied(self, held: list[bytes], data: typing.Any, flags: typing.Any) -> bool:
-        """Hold a copy of *data*, or send it with what is held; return False where it passes."""
-        size = _nbytes(data) if type(data) in _SIZED else -1
-        if not held or size < 0 or flags:
+            if held and size >= 0:
+                self.held = None
+                self._send_many(held, data)
+                return
             self.flush()
             self.held = None
-            return False
-        if type(data) is not bytes and size <= self._room:
-            held.append(bytes(data))
-            self._room -= size
-        else:
-            self.held = None
-            self._send_many(held, data)
-        return True
+        self._send(data, *flags)
+
+    def _send(self, data: typing.Any, *flags: typing.Any) -> None:
+        watch = self._watch
+        if watch is not None:
+            watch.before_write()
+        self.sock.sendall(data, *flags)
+        if watch is not None:
+            watch.bytes_sent += _nbytes(data)
+            watch.writes += 1
 
     def flush(self) -> None:
         """Send what is held. What comes later is held again."""
@@ -86,15 +78,7 @@ class Writer:
         if held:
             self.held = []
             self._room = self._limit
-            data = b"".join(held)
-            watch = self._watch
-            if watch is None:
-                self.sock.sendall(data)
-            else:
-                watch.before_write()
-                self.sock.sendall(data)
-                watch.bytes_sent += len(data)
-                watch.writes += 1
+            self._send(b"".join(held))
 
     def abandon(self) -> None:
         """The base library raised: send what it has written by now, as it would have been sent without a Writer."""
@@ -131,6 +115,8 @@ class Writer:
 
 def _nbytes(data: typing.Any) -> int:
     """Return the size of *data* in bytes; -1 where it has none or is not contiguous: the socket raises for that."""
+    if type(data) is bytes:
+        return len(data)
     try:
         with memoryview(data) as view:
             return view.nbytes if view.c_contiguous else -1
