@@ -10,7 +10,7 @@ import pytest
 from onewrite_cli.doctor.command import control_lines
 from onewrite_cli.doctor.connection import ARMS
 from onewrite_cli.doctor.measure import Sample, Samples, measure
-from onewrite_cli.doctor.verdict import Control, diagnose
+from onewrite_cli.doctor.verdict import diagnose
 
 MS = 1_000_000
 
@@ -21,13 +21,18 @@ def sample(arm: str, total_ms: float, held_ms: float = 0.0, *, retransmits: int 
     return Sample(arm, 200, total, total, 0, held, 200 if held else 0, retransmits, int(rwnd_ms * MS), 100, True)
 
 
-CONTROL = Control([sample("split_nagle", 43, 42.8)] * 10, [sample("one_write", 0.2)] * 10)
+def control(split: Sample) -> Samples:
+    return Samples(taken=[split, sample("one_write", 0.2)] * 10)
+
+
+CONTROL = control(sample("split_nagle", 43, 42.8))
 
 
 def samples(split: list[Sample], others_ms: float = 0.2) -> Samples:
     made = Samples(taken=list(split))
     for arm in ARMS[1:]:
         made.taken += [sample(arm.key, others_ms) for _ in range(10)]
+    made.answered.update(one.arm for one in made.taken)
     return made
 
 
@@ -39,7 +44,7 @@ def test_held_bytes_expose() -> None:
 
 
 def test_without_an_answered_control_nothing_is_told() -> None:
-    untold = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), Control([], []))
+    untold = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), Samples())
     assert (untold.first_hop, untold.exit_status) == ("unknown", 2)
     assert untold.why == ["the control was not answered, so there is no line between a stall and none"]
 
@@ -84,8 +89,7 @@ def test_neither_most_nor_few_is_unknown() -> None:
 
 
 def test_a_control_that_does_not_stall_makes_it_unknown() -> None:
-    control = Control([sample("split_nagle", 0.3)] * 10, CONTROL.single)
-    found = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), control)
+    found = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), control(sample("split_nagle", 0.3)))
     assert (found.first_hop, found.exit_status) == ("unknown", 2)
 
 

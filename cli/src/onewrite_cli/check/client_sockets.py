@@ -29,12 +29,9 @@ class ClientSockets:
         """The command is about to be started: its first request may come before its pid is known here."""
         self._known.clear()
 
-    def started(self, pid: int) -> None:
+    def started(self, pid: int | None) -> None:
+        """As this process; None when it has ended."""
         self._pid = pid
-        self._known.set()
-
-    def ended(self) -> None:
-        self._pid = None
         self._known.set()
 
     def look(self, arrival: Arrival, again: bool) -> None:

@@ -103,11 +103,10 @@ class _Check:
                 enough=self._enough if options.until else None,
             )
         finally:
-            sockets.ended()
+            sockets.started(None)
         if ran.status in (126, 127) and not self.target.requests:
             raise CouldNotRun(f"{options.command[0]} could not be run: {ran.output or 'not found'}")
         self._ran.append(ran)
-        self.target.fresh_control(body=options.body)
 
     def _report(self, seen: Seen) -> Report:
         options = self._options
@@ -141,7 +140,7 @@ class _Check:
         return f"the command was ended after {self._options.timeout_s:g} s; for one that does not end, say --until"
 
     def _why_none(self, failed: Ran | None, tunnels: int) -> str:
-        arrivals = [arrival for origin in self.target.origins() for arrival in origin.arrivals]
+        arrivals = [arrival for origin in self.target.origins for arrival in origin.arrivals]
         refused = [arrival.failure for arrival in arrivals if arrival.failure and arrival.failure.startswith("TLS")]
         if refused:
             return f"the command does not trust the tool's certificate ({refused[0]}): let it read ONEWRITE_CHECK_CA_FILE"

@@ -26,7 +26,7 @@ class Given:
         body_file.write_bytes(b"x" * body)
         self._values = {
             "{url}": target.url,
-            "{https_url}": target.https_url or "",
+            "{https_url}": target.https_url,
             "{body}": "x" * body,
             "{body_file}": str(body_file),
             "{requests}": str(requests),
@@ -42,7 +42,7 @@ class Given:
             trusted = trust_environment(target.ca_file, folder)
             environment |= trusted
             bundle = trusted["SSL_CERT_FILE"]
-            environment |= {"ONEWRITE_CHECK_HTTPS_URL": target.https_url or "", "ONEWRITE_CHECK_CA_FILE": bundle}
+            environment |= {"ONEWRITE_CHECK_HTTPS_URL": target.https_url, "ONEWRITE_CHECK_CA_FILE": bundle}
             java += java_options(Path(bundle), folder)
         if target.proxy is not None:
             environment |= dict.fromkeys(PROXY_VARIABLES, target.proxy.url)

@@ -101,13 +101,10 @@ def _stall(rule: Rule, seen: Seen) -> Outcome:
     gaps = [(request, request.gap_ns) for request in requests]
     if not gaps:
         return Outcome(rule, State.SKIPPED, why)
-    # A command that connects anew for each request is compared with a control that does so.
-    fresh = sum(request.nth == 0 for request in requests) * 2 > len(requests)
-    split_gaps = seen.fresh_gaps_ns if fresh and seen.fresh_gaps_ns else seen.split_gaps_ns
-    line_ns, beside, problem = control_line(split_gaps, seen.single_gaps_ns)
+    line_ns, beside, problem = control_line(seen.split_gaps_ns, seen.single_gaps_ns)
     if problem:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}")
-    beside = controls_in_words(split_gaps, seen.single_gaps_ns)
+    beside = controls_in_words(seen.split_gaps_ns, seen.single_gaps_ns)
     silent = [(request, gap) for request, gap in gaps if gap >= line_ns]
     # With TCP_NODELAY on nothing is held: such a silence is the client's own.
     held = [(request, gap) for request, gap in silent if request.connection.nodelay is not True]

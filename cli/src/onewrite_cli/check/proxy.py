@@ -73,7 +73,7 @@ class Proxy:
         if arrival is None:
             return
         try:
-            Forwarded(self._plain, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run(self._plain.whole)
+            Forwarded(self._plain, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run()
         finally:
             arrival.ended = True
 

@@ -32,7 +32,6 @@ class SeenRequest:
     """One request. `segments` and `records` are None where they could not be counted."""
 
     connection: SeenConnection
-    nth: int
     method: str  # "" inside a tunnel that is not decrypted
     target: str
     head_bytes: int
@@ -58,7 +57,6 @@ class Seen:
     requests: list[SeenRequest] = field(default_factory=list)
     split_gaps_ns: list[int] = field(default_factory=list)  # the control with Nagle on, in two writes
     single_gaps_ns: list[int] = field(default_factory=list)  # the control that makes one write
-    fresh_gaps_ns: list[int] = field(default_factory=list)  # as the first, each on a new connection, after each run
     http2: int = 0  # connections that began with the preface of HTTP/2
     tunnels: int = 0  # that were not decrypted
     resent_segments: int = 0  # by the host's counters: the excuse for an odd count
@@ -70,7 +68,7 @@ class Seen:
 def seen_at(target: Target, resent: int) -> Seen:
     """All requests of the command, and the controls' silences."""
     seen = Seen(_witness(target), resent_segments=resent)
-    for origin in target.origins():
+    for origin in target.origins:
         connections: dict[int, SeenConnection] = {}
         for exchange in list(origin.exchanges):
             arrival = exchange.arrival
@@ -111,7 +109,6 @@ def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
     request = exchange.request
     return SeenRequest(
         connection,
-        exchange.nth_on_connection,
         request.method,
         request.target,
         len(request.head),
@@ -126,13 +123,8 @@ def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
 
 
 def _add_control(seen: Seen, target: Target, exchange: Exchange) -> None:
-    for ports, gaps_ns in (
-        (target.split_ports, seen.split_gaps_ns),
-        (target.single_ports, seen.single_gaps_ns),
-        (target.fresh_ports, seen.fresh_gaps_ns),
-    ):
-        if exchange.arrival.peer_port in ports:
-            gaps_ns.append(longest_gap_ns(exchange))
+    of_the_split = exchange.arrival.peer_port in target.split_ports
+    (seen.split_gaps_ns if of_the_split else seen.single_gaps_ns).append(longest_gap_ns(exchange))
 
 
 def _add_tunnels(seen: Seen, target: Target) -> None:
@@ -150,7 +142,5 @@ def _add_tunnels(seen: Seen, target: Target) -> None:
         connection = _connection(target, arrival, authority, http2_offered=tunnel.records.http2_offered)
         if tunnel.records.ready:
             seen.connections.append(connection)
-        for nth, turn in enumerate(tunnel.turns):
-            seen.requests.append(
-                SeenRequest(connection, nth, "", authority, 0, turn.bytes, turn.segments, turn.records, turn.gap_ns)
-            )
+        for turn in tunnel.turns:
+            seen.requests.append(SeenRequest(connection, "", authority, 0, turn.bytes, turn.segments, turn.records, turn.gap_ns))

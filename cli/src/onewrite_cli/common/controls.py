@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from onewrite_lab.client import CONTROL, GOOD, Connection, How
+from onewrite_lab.client import CONTROL, GOOD, Connection
 from onewrite_lab.tap import Answer, Script, Tap
 
 from onewrite_cli.common.exit_status import CouldNotRun
@@ -21,19 +21,18 @@ PATH = "onewrite-control"
 TIMES = 8
 TICKETS_S = 0.005  # until session tickets have acknowledged the client's Finished: head and body would leave together behind it
 BODY = {"text": "ok\n"}
-BOTH = (CONTROL, GOOD)
 UNREACHED = "the tool's own client could not reach the tool's own server"
 
 
 def run_controls(
-    url: str, *, body: int, times: int, ca_file: str | None = None, proxy: str | None = None, kinds: tuple[How, ...] = BOTH
+    url: str, *, body: int, times: int, ca_file: str | None = None, proxy: str | None = None
 ) -> list[tuple[int, list[int]]]:
     """`times` requests of each kind, in turn. Returns of each kind its client port, and its times in ns.
 
     Raises CouldNotRun.
     """
-    clients = [Connection(url + PATH, replace(kind, authority=ca_file, proxy=proxy, timeout_s=10)) for kind in kinds]
-    took_ns: list[list[int]] = [[] for _ in kinds]
+    clients = [Connection(url + PATH, replace(kind, authority=ca_file, proxy=proxy, timeout_s=10)) for kind in (CONTROL, GOOD)]
+    took_ns: list[list[int]] = [[], []]
     try:
         ports: list[int] = [client.connect().getsockname()[1] for client in clients]
         if url.startswith("https:"):

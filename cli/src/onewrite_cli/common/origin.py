@@ -50,11 +50,11 @@ class Origin(Tap):
     """
 
     def __init__(self, scheme: str, look: Callable[[Arrival, bool], None] | None = None) -> None:
-        super().__init__(scheme=scheme, on_request=self.whole, delay_acks=True)
+        super().__init__(scheme=scheme, on_request=self._whole, delay_acks=True)
         self._look = look
         self.url = f"{self.base}/"
 
-    def whole(self, exchange: Exchange) -> None:
+    def _whole(self, exchange: Exchange) -> None:
         if self._look is not None:
             self._look(exchange.arrival, longest_gap_ns(exchange) >= GAP_NS)
 

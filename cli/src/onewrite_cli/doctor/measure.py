@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import http.client
 import select
 import ssl
 import time
@@ -17,15 +17,22 @@ from onewrite_cli.common.response import BadResponse, NotHttp
 from onewrite_cli.doctor.connection import Arm, Connection
 from onewrite_cli.doctor.request import DoctorRequest, Route
 
-__all__ = ["FAR_APART_S", "Line", "Sample", "Samples", "Stopped", "measure", "probe", "requests_per_line"]
+__all__ = ["FAR_APART_S", "Line", "Sample", "Samples", "Stopped", "in_words", "measure", "refusal", "requests_per_line"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
 BLOCK = 3  # small, so that a moment in which the machine is busy meets every line
 FREE_S = 3.0  # the least that a new connection may wait for a thread of the server
 GIVE_UP = 3  # failures of an arm, and at least as many as were answered: the server does not take its requests
-#: The server does not want these requests: no more are sent.
-STOP_AT = (401, 403, 404, 405, 429, 503)
+#: The server does not want these requests, so no more are sent; and what helps.
+STOP_AT = {
+    401: "give credentials: user:password@ in the URL, or --header 'Authorization: …'",
+    403: "name a path that you may use",
+    404: "name a path that is there",
+    405: "use a method that it takes: --get, --post FILE or --post-bytes N",
+    429: "the server limits the rate of requests; try later, with fewer --samples",
+    503: "the server, or a proxy before it, is not available now",
+}
 STOP_SPLIT_AT = (429,)  # any other status may be the server's answer to the split
 #: Once a request had no answer in time, the next ones wait less: so many times as long as the slowest answer took.
 PATIENCE, LEAST_S = 20, 2.0
@@ -36,15 +43,14 @@ LOOK_S = 0.0005  # between two readings of the queue, while it holds something
 
 
 class Stopped(Exception):
-    """The server answered with a status after which no more is sent."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
+    """No more is sent. The message has the reason."""
 
 
-class GivenUp(Exception):
-    """An arm whose requests fail. A rare answer does not count."""
+def refusal(status: int) -> Stopped:
+    """For a status after which no more is sent."""
+    word = http.client.responses.get(status, "refused")
+    help_ = STOP_AT.get(status, "name a path, with a body, that it accepts")
+    return Stopped(f"the server answered {status} ({word}), so no more was sent: {help_}")
 
 
 @dataclass
@@ -83,7 +89,7 @@ class Sample:
 
 
 def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart_s: float) -> Sample:
-    """One request and its answer. Raises OSError, BadResponse."""
+    """One request and its answer. Raises OSError."""
     connection.begin(timeout_s)
     before = tcpinfo.read(connection.socket)
     started = time.monotonic_ns()
@@ -97,9 +103,9 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     else:
         connection.write(request.first + request.second)
     written = time.monotonic_ns()
-    most = _not_sent(connection)
+    held_bytes = _not_sent(connection)
     late += time.monotonic_ns() - written
-    held = _watch(connection, most, written, timeout_s)
+    held = _watch(connection, written) if held_bytes else held_bytes
     response = connection.read(request.method)
     after = tcpinfo.read(connection.socket)
     both = (before, after) if before is not None and after is not None else None
@@ -110,7 +116,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
         wait=max(0, response.first_ns - written),
         tail=response.last_ns - response.first_ns,
         held=held,
-        held_bytes=most,
+        held_bytes=held_bytes,
         retransmits=both[1].total_retrans - both[0].total_retrans if both else 0,
         rwnd_limited=(both[1].rwnd_limited_us - both[0].rwnd_limited_us) * 1000 if both else 0,
         min_rtt_us=after.min_rtt_us if after else None,
@@ -125,17 +131,12 @@ def _not_sent(connection: Connection) -> int | None:
     return None if info is None else info.not_sent
 
 
-def _watch(connection: Connection, most: int | None, written_ns: int, timeout_s: float) -> int | None:
-    """The time that bytes stayed in the send queue, at most `most` of them. Ends when it is empty, or the answer begins."""
-    if not most:
-        return most
-    deadline = written_ns + int(timeout_s * 1e9)
-    while (now := time.monotonic_ns()) < deadline and _not_sent(connection):
-        # The answer may be to half a request.
+def _watch(connection: Connection, written_ns: int) -> int:
+    """The time that bytes stay in the send queue, or until the answer begins: it may be to half a request."""
+    while time.monotonic() < connection.deadline and _not_sent(connection):
         if select.select([connection.socket], [], [], LOOK_S)[0]:
-            now = time.monotonic_ns()
             break
-    return now - written_ns
+    return time.monotonic_ns() - written_ns
 
 
 @dataclass
@@ -145,8 +146,8 @@ class Samples:
     taken: list[Sample] = field(default_factory=list)
     sent: int = 0
     answered: Counter[str] = field(default_factory=Counter)  # by arm, counted or not
+    statuses: Counter[int] = field(default_factory=Counter)
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # by arm
-    given_up: set[str] = field(default_factory=set)  # arms
     slowest_s: float = 0.0
     unanswered: bool = False  # one ran into its time limit
     few_at_a_time: bool = False  # the server answers fewer connections at a time than there are arms
@@ -155,6 +156,9 @@ class Samples:
     def of(self, *arms: Arm) -> list[Sample]:
         keys = [arm.key for arm in arms]
         return [sample for sample in self.taken if sample.arm in keys]
+
+    def failed(self, *arms: Arm) -> list[str]:
+        return [what for arm in arms for what in self.failures[arm.key]]
 
 
 @dataclass
@@ -176,7 +180,7 @@ class Line:
             self.connection = None
 
     def once(self, timeout_s: float) -> Sample:
-        """One request. Raises CouldNotRun where no server listens, OSError and BadResponse where it is not answered."""
+        """One request. Raises CouldNotRun where no server listens, OSError where it is not answered."""
         samples = self.samples
         if self.connection is None:
             self.connection = Connection(self.route, self.arm, self.context, timeout_s)
@@ -187,13 +191,14 @@ class Line:
         self.used += 1
         try:
             sample = take(self.connection, self.request, timeout_s, self.apart_s)
-        except (OSError, BadResponse, ValueError) as error:
+        except OSError as error:
             self.close()
             samples.unanswered = samples.unanswered or isinstance(error, TimeoutError)
             if isinstance(error, NotHttp):
                 raise CouldNotRun(str(error)) from error
             raise
         samples.answered[self.arm.key] += 1
+        samples.statuses[sample.status] += 1
         samples.slowest_s = max(samples.slowest_s, sample.total / 1e9)
         if self.used > 1:
             samples.kept_alive = True
@@ -202,18 +207,28 @@ class Line:
             samples.kept_alive = samples.kept_alive or False
         return sample
 
+    def several(self, warm_up: int, counted: int, timeout_s: float) -> None:
+        """So many requests, of which the first count nothing; fewer where the server does not take this arm's."""
+        samples, failures, answered = self.samples, self.samples.failures[self.arm.key], 0
+        while answered < warm_up + counted and len(failures) < max(GIVE_UP, samples.answered[self.arm.key]):
+            fresh = self.connection is None
+            try:
+                sample = self.once(timeout_s)
+            except OSError as error:
+                # A server may close an idle connection at any time: that alone is no failure.
+                if fresh or isinstance(error, TimeoutError):
+                    failures.append(in_words(error))
+                continue
+            answered += 1
+            if answered > warm_up:
+                samples.taken.append(sample)
+            if sample.status in (STOP_SPLIT_AT if self.arm.split else STOP_AT):
+                raise refusal(sample.status)
+
 
 def requests_per_line(rounds: int) -> int:
     """The number of requests that a line makes for so many samples."""
     return WARM_UP + rounds + -(-rounds // BLOCK)
-
-
-def probe(line: Line, timeout_s: float) -> Sample | str:
-    """One request, and what became of it."""
-    try:
-        return line.once(timeout_s)
-    except (OSError, BadResponse, ValueError) as error:
-        return _in_words(error)
 
 
 def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[int], None]) -> None:
@@ -225,23 +240,14 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
     try:
         few = any(_needs_others_closed(line, lines, timeout_s) for line in lines)
         warm_up, block = (WARM_UP, rounds) if few else (1, BLOCK)
-        if not few:
-            for line in lines:
-                with contextlib.suppress(GivenUp):
-                    for _ in range(1, WARM_UP):
-                        _one(line, timeout_s, counts=False)
+        for line in lines if not few else ():
+            line.several(WARM_UP - 1, 0, timeout_s)
         for begin in range(0, rounds, block):
             said(begin)
             for line in lines:
-                if line.arm.key in line.samples.given_up:
-                    continue
                 if few:
                     _close(other for other in lines if other is not line)
-                with contextlib.suppress(GivenUp):
-                    for _ in range(warm_up):
-                        _one(line, timeout_s, counts=False)
-                    for _ in range(min(block, rounds - begin)):
-                        _one(line, timeout_s, counts=True)
+                line.several(warm_up, min(block, rounds - begin), timeout_s)
     finally:
         _close(lines)
 
@@ -257,42 +263,24 @@ def _needs_others_closed(line: Line, lines: list[Line], timeout_s: float) -> boo
     try:
         line.once(min(timeout_s, max(FREE_S, PATIENCE * samples.slowest_s)))
         return False
-    except (OSError, BadResponse, ValueError, CouldNotRun) as error:
+    except (OSError, CouldNotRun) as error:
         late = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
         if not late or all(other.connection is None for other in lines):
             if isinstance(error, CouldNotRun):
                 raise
             return False
-        what = _in_words(error)
+        what = in_words(error)
     _close(lines)
-    samples.few_at_a_time = not isinstance(probe(line, timeout_s), str)
-    if not samples.few_at_a_time:
+    try:
+        line.once(timeout_s)
+        samples.few_at_a_time = True
+    except OSError:
         samples.failures[line.arm.key].append(what)
     return samples.few_at_a_time
 
 
-def _one(line: Line, timeout_s: float, *, counts: bool) -> None:
-    """Repeated until it is answered. Raises GivenUp when this arm's requests fail."""
-    samples, key = line.samples, line.arm.key
-    while True:
-        fresh = line.connection is None
-        try:
-            sample = line.once(timeout_s)
-            break
-        except (OSError, BadResponse, ValueError) as error:
-            # A server may close an idle connection at any time: that alone is no failure.
-            if fresh or isinstance(error, TimeoutError):
-                samples.failures[key].append(_in_words(error))
-            if len(samples.failures[key]) >= max(GIVE_UP, samples.answered[key]):
-                samples.given_up.add(key)
-                raise GivenUp from error
-    if counts:
-        samples.taken.append(sample)
-    if sample.status in (STOP_SPLIT_AT if line.arm.split else STOP_AT):
-        raise Stopped(sample.status)
-
-
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """What became of a request, for a report."""
     if isinstance(error, (TimeoutError, BadResponse)) and str(error):
         return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -46,7 +46,7 @@ def as_text(seen: Examination) -> str:
     lines += wrapped(f"{sent}; protocols: {', '.join(seen.protocols)}; rtt {rtt}", "", "  ")
     if any(arm.samples for arm in diagnosis.arms):
         lines += ["", *(fitted(line, columns()) for line in _table(diagnosis.arms))]
-        split, single = diagnosis.control.split_ms, diagnosis.control.single_ms
+        split, single = (arm.total_ms for arm in diagnosis.control)
         lines += [
             *wrapped(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms", "", "  "),
             "",
@@ -94,6 +94,6 @@ def as_data(seen: Examination) -> dict[str, Any]:
         **{field: getattr(seen, field) for field in OF_THE_PATH},
         **{field: getattr(diagnosis, field) for field in OF_THE_DIAGNOSIS},
         "statuses": {str(status): count for status, count in sorted(seen.statuses.items())},
-        "control": {"split_ms": diagnosis.control.split_ms, "single_ms": diagnosis.control.single_ms},
+        "control": dict(zip(("split_ms", "single_ms"), (arm.total_ms for arm in diagnosis.control), strict=True)),
         "arms": {arm.arm.key: {field: getattr(arm, field) for field in OF_AN_ARM} for arm in diagnosis.arms},
     }

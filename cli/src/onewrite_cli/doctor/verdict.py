@@ -17,7 +17,7 @@ from onewrite_cli.common.exit_status import ExitStatus
 from onewrite_cli.doctor.connection import ARMS, ONE, QUICK, SPLIT, SPLIT_NODELAY, Arm
 from onewrite_cli.doctor.measure import Sample, Samples
 
-__all__ = ["FEWEST", "ArmFigures", "Control", "Diagnosis", "diagnose", "nothing_measured"]
+__all__ = ["FEWEST", "ArmFigures", "Diagnosis", "diagnose", "nothing_measured"]
 
 MOST_OF = CONTROL_SHARE  # a path is exposed at the share that makes a control stalled
 FEW_OF = 0.25
@@ -49,33 +49,6 @@ class ArmFigures:
 
 
 @dataclass
-class Control:
-    """Requests in two writes with Nagle on, and in one write, on loopback in the same run."""
-
-    split: list[Sample]
-    single: list[Sample]
-
-    @property
-    def split_ms(self) -> float:
-        return _ms(sample.total for sample in self.split)
-
-    @property
-    def single_ms(self) -> float:
-        return _ms(sample.total for sample in self.single)
-
-    def line(self) -> tuple[float, str | None]:
-        """The least time in ns that is a stall, and why there is no such line or None.
-
-        Judged by how long the kernel held the bytes, where that is seen: a busy machine changes it less than the times.
-        """
-        split_ns, single_ns = (
-            [sample.total if sample.held is None else sample.held for sample in samples] for samples in (self.split, self.single)
-        )
-        line_ns, _, problem = control_line(split_ns, single_ns)
-        return line_ns, problem
-
-
-@dataclass
 class Diagnosis:
     """`first_hop` is EXPOSED, REFUSES SPLIT, REFUSES WHOLE, DIFFERS, safe or unknown; `headline` says it in words."""
 
@@ -83,7 +56,7 @@ class Diagnosis:
     headline: str
     why: list[str]
     arms: list[ArmFigures]
-    control: Control
+    control: list[ArmFigures]  # two writes with Nagle on, and one write, on loopback in the same run
     found: bool = False
     server_splits: bool = False
     ack_delay_ms: float | None = None
@@ -102,10 +75,10 @@ class Diagnosis:
         return ExitStatus.CLEAN if self.first_hop == "safe" else ExitStatus.INCONCLUSIVE
 
 
-def diagnose(samples: Samples, control: Control, *, too_large: bool = False) -> Diagnosis:
+def diagnose(samples: Samples, control: Samples, *, too_large: bool = False) -> Diagnosis:
     """The verdict about the first hop, with signs of a stall behind it."""
-    line_ns, problem = control.line()
-    result = Diagnosis("unknown", "", [], [_figures(arm, samples, line_ns) for arm in ARMS], control)
+    line_ns, problem = _line(control)
+    result = Diagnosis("unknown", "", [], *_all_figures(samples, control, line_ns))
     rtts = [sample.min_rtt_us for sample in samples.taken if sample.min_rtt_us]
     result.min_rtt_ms = min(rtts) / 1000 if rtts else None
     if not _refused(result, samples):
@@ -128,20 +101,46 @@ def diagnose(samples: Samples, control: Control, *, too_large: bool = False) -> 
     return result
 
 
+def nothing_measured(why: str) -> Diagnosis:
+    """Too little was sent for a verdict."""
+    return Diagnosis("unknown", why, [why], *_all_figures(Samples(), Samples(), 0.0))
+
+
+def _line(control: Samples) -> tuple[float, str | None]:
+    """The least time in ns that is a stall, and why there is no such line or None.
+
+    Judged by how long the kernel held the bytes, where that is seen: a busy machine changes it less than the times.
+    """
+    split_ns, single_ns = (
+        [sample.total if sample.held is None else sample.held for sample in control.of(arm)] for arm in (SPLIT, ONE)
+    )
+    line_ns, _, problem = control_line(split_ns, single_ns)
+    return line_ns, problem
+
+
+class _Way:
+    """What became of the requests in one write, or of those in two."""
+
+    def __init__(self, samples: Samples, *arms: Arm) -> None:
+        self.taken, failures = samples.of(*arms), samples.failed(*arms)
+        self.answered = sum(samples.answered[arm.key] for arm in arms)
+        self.bad = len(failures) + sum(sample.status >= 400 for sample in self.taken)
+        self.share = self.bad / max(1, self.answered + len(failures))
+        outcomes = Counter([*(f"status {sample.status}" for sample in self.taken), *failures])
+        self.seen = ", ".join(f"{what} ({count})" for what, count in outcomes.most_common(3)) or "nothing was sent"
+        self.answers = Counter((sample.status, *sample.body) for sample in self.taken)
+
+    def is_refused_beside(self, other: _Way) -> bool:
+        """Most of it where little of the other is; or some of it, and the other never."""
+        some = self.bad >= max(SEVERAL, self.answered // 10) and other.bad == 0
+        return other.answered > 0 and (some or (self.share >= MOST_OF and other.share <= FEW_OF))
+
+
 def _refused(result: Diagnosis, samples: Samples) -> bool:
     """True if the verdict is that a server takes requests only in one write, only in two writes, or not at all."""
-    one: tuple[Arm, ...] = (ONE, QUICK)
-    two: tuple[Arm, ...] = (SPLIT, SPLIT_NODELAY)
-    bad = {arms: sum(_bad(samples, arm) for arm in arms) for arms in (one, two)}
-    answered = {arms: sum(max(samples.answered[arm.key], len(samples.of(arm))) for arm in arms) for arms in (one, two)}
-    share = {arms: bad[arms] / max(1, answered[arms] + _failed(samples, arms)) for arms in (one, two)}
-
-    def against(these: tuple[Arm, ...], those: tuple[Arm, ...]) -> bool:
-        now_and_then = bad[these] >= max(SEVERAL, answered[these] // 10) and bad[those] == 0
-        return bool(answered[those]) and (now_and_then or (share[these] >= MOST_OF and share[those] <= FEW_OF))
-
-    seen = f"in one write: {_seen(samples, one)}; in two writes: {_seen(samples, two)}"
-    if against(two, one):
+    one, two = _Way(samples, ONE, QUICK), _Way(samples, SPLIT, SPLIT_NODELAY)
+    seen = f"in one write: {one.seen}; in two writes: {two.seen}"
+    if two.is_refused_beside(one):
         result.finds(
             "REFUSES SPLIT",
             "the server takes a request in one write, and refuses it in two",
@@ -149,7 +148,7 @@ def _refused(result: Diagnosis, samples: Samples) -> bool:
             "do. A client that splits its requests fails there, now and then or always",
             ("one write per request", "the server: read on until the request is whole"),
         )
-    elif against(one, two):
+    elif one.is_refused_beside(two):
         result.finds(
             "REFUSES WHOLE",
             "the server takes a request in two writes, and refuses it in one: one write breaks it",
@@ -157,53 +156,36 @@ def _refused(result: Diagnosis, samples: Samples) -> bool:
             "breaks it",
             IN_PIECES,
         )
-    elif share[one] >= MOST_OF:
+    elif one.share >= MOST_OF:
         result.why.append(f"the server refused the requests, {seen}; it may refuse before it has read them")
-    else:
-        answers = {arms: Counter((sample.status, *sample.body) for sample in samples.of(*arms)) for arms in (one, two)}
-        if not all(answers.values()):
-            return False
-        (first, _), (second, often) = (answers[arms].most_common(1)[0] for arms in (one, two))
-        # Now and then a server reads both pieces at once.
-        steady = (
-            set(answers[one]) == {first} and set(answers[two]) <= {first, second} and often >= MOST_OF * len(samples.of(*two))
-        )
-        if first == second or not steady:
-            return False
+    elif differ := _differing_answers(one, two):
+        (status, size, _), (other_status, other_size, _) = differ
         result.finds(
             "DIFFERS",
             "the server answers a request in one write otherwise than in two",
-            f"in one write: {first[0]} with {first[1]} bytes; in two writes: {second[0]} with {second[1]} bytes, steadily. "
+            f"in one write: {status} with {size} bytes; in two writes: {other_status} with {other_size} bytes, steadily. "
             "It probably loses what came in the same read as the head, or after it: compare the answers",
             ("compare the two answers. Where one write loses the body: " + IN_PIECES[0], IN_PIECES[1]),
         )
-    return True
+    return result.found or bool(result.why)
 
 
-def _failed(samples: Samples, arms: tuple[Arm, ...]) -> int:
-    return sum(len(samples.failures[arm.key]) for arm in arms if arm.key in samples.failures)
-
-
-def _bad(samples: Samples, arm: Arm) -> int:
-    return _failed(samples, (arm,)) + sum(sample.status >= 400 for sample in samples.of(arm))
-
-
-def _seen(samples: Samples, arms: tuple[Arm, ...]) -> str:
-    """The outcomes of these arms' requests, the most frequent first."""
-    counts = Counter(f"status {sample.status}" for sample in samples.of(*arms))
-    for arm in arms:
-        counts.update(samples.failures.get(arm.key, ()))
-    return ", ".join(f"{what} ({count})" for what, count in counts.most_common(3)) or "nothing was sent"
-
-
-def nothing_measured(why: str) -> Diagnosis:
-    """Too little was sent for a verdict."""
-    none = Samples()
-    return Diagnosis("unknown", why, [why], [_figures(arm, none, 0.0) for arm in ARMS], Control([], []))
+def _differing_answers(one: _Way, two: _Way) -> tuple[tuple[int, int, int], tuple[int, int, int]] | None:
+    """The answers (status, size, checksum) to one and to two writes, if they differ steadily."""
+    if not one.answers or not two.answers:
+        return None
+    (first, _), (second, often) = (way.answers.most_common(1)[0] for way in (one, two))
+    # Now and then a server reads both pieces at once.
+    steady = set(one.answers) == {first} and set(two.answers) <= {first, second} and often >= MOST_OF * len(two.taken)
+    return (first, second) if first != second and steady else None
 
 
 def _share(samples: list[Sample], holds: Callable[[Sample], bool]) -> float:
     return sum(map(holds, samples)) / len(samples)
+
+
+def _all_figures(samples: Samples, control: Samples, line_ns: float) -> tuple[list[ArmFigures], list[ArmFigures]]:
+    return [_figures(arm, samples, line_ns) for arm in ARMS], [_figures(arm, control, line_ns) for arm in (SPLIT, ONE)]
 
 
 def _figures(arm: Arm, all_samples: Samples, line_ns: float) -> ArmFigures:
@@ -219,7 +201,7 @@ def _figures(arm: Arm, all_samples: Samples, line_ns: float) -> ArmFigures:
         _ms(held) if held else None,
         max((sample.held_bytes or 0 for sample in samples), default=0) if held else None,
         causes.most_common(1)[0][0] if causes else None,
-        _bad(all_samples, arm),
+        _Way(all_samples, arm).bad,
     )
 
 
@@ -229,11 +211,11 @@ def _ms(values: Iterable[int]) -> float:
 
 
 def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
-    """EXPOSED when the kernel held most of the split requests for long, and Nagle's algorithm was why."""
-    split, single = samples.of(SPLIT), samples.of(ONE)
-    if any(sample.held is None for sample in split):
-        _by_times(result, split, single, line_ns)
-        return
+    """EXPOSED when the kernel held most of the split requests for long, and Nagle's algorithm was why.
+
+    Without the kernel's evidence the times alone decide.
+    """
+    split, single_ns = samples.of(SPLIT), median(sample.total for sample in samples.of(ONE))
     prompt = [sample for sample in split if sample.late < line_ns / 2]
     if len(prompt) < max(FEWEST, len(split) // 2):
         result.why.append(
@@ -241,16 +223,23 @@ def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
             "between the writes"
         )
         return
-    typical = median(sample.held or 0 for sample in prompt) / 1e6
-    held = [sample for sample in prompt if (sample.held or 0) >= line_ns]
-    if len(held) <= FEW_OF * len(prompt):
+    blind = any(sample.held is None for sample in split)
+    lost = [sample.total - single_ns if sample.held is None else sample.held for sample in prompt]
+    typical = median(lost) / 1e6
+    stalled = [sample for sample, lost_ns in zip(prompt, lost, strict=True) if lost_ns >= line_ns]
+    cause = Counter(sample.cause(line_ns) for sample in stalled).most_common(1)[0][0] if stalled else None
+    if len(stalled) <= FEW_OF * len(prompt):
         result.first_hop = "safe"
         result.headline = "the first hop acknowledges at once, so a request in two writes does not wait"
-        result.why.append(f"the second piece of a split request left after {typical:.1f} ms")
-        return
-    cause = Counter(sample.cause(line_ns) for sample in held).most_common(1)[0][0]
-    if len(held) < MOST_OF * len(prompt):
-        result.why.append(f"{len(held)} of {len(prompt)} split requests were held: neither most of them nor few")
+        why = f"the second piece of a split request left after {typical:.1f} ms"
+        if blind:
+            why = f"a split request takes {typical:.1f} ms longer; the kernel's evidence cannot be read on this system"
+        result.why.append(why)
+    elif len(stalled) < MOST_OF * len(prompt):
+        result.why.append(f"{len(stalled)} of {len(prompt)} split requests were late: neither most of them nor few")
+    elif blind:
+        why = f"split requests took {typical:.1f} ms longer; this system does not show what held them"
+        result.finds("EXPOSED", f"a request in two writes takes {typical:.1f} ms longer", why)
     elif cause != "nagle_delayed_ack":
         result.why.append(f"split requests were held, but by another cause: {cause}")
     else:
@@ -263,21 +252,6 @@ def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
             f"{count} bytes stayed in this machine for {typical:.1f} ms, held by Nagle's algorithm until the first piece was "
             f"acknowledged: {rtt}{result.ack_delay_ms:.1f} ms of delayed ACK",
         )
-
-
-def _by_times(result: Diagnosis, split: list[Sample], single: list[Sample], line_ns: float) -> None:
-    """Without the kernel's evidence: the times alone, in pairs of the same round."""
-    lost = [one.total - other.total for one, other in zip(split, single, strict=False)]
-    share = sum(loss >= line_ns for loss in lost) / len(lost)
-    typical = f"{median(lost) / 1e6:.1f} ms"
-    if share >= MOST_OF:
-        why = f"split requests took {typical} longer; this system does not show what held them"
-        result.finds("EXPOSED", f"a request in two writes takes {typical} longer", why)
-    elif share <= FEW_OF:
-        result.first_hop, result.headline = "safe", f"a request in two writes takes {typical} longer, which is no stall"
-        result.why.append("the kernel's evidence cannot be read on this system")
-    else:
-        result.why.append("the times differ too much from request to request")
 
 
 def _server(result: Diagnosis, samples: Samples, line_ns: float) -> None:
@@ -296,34 +270,30 @@ def _server(result: Diagnosis, samples: Samples, line_ns: float) -> None:
 
 def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     """Signs of a stall behind the first hop. They prove nothing: a server may be slow for as long."""
-    stall_ns = 2 * line_ns
+    least, most = LIKE[0] * 2 * line_ns, LIKE[1] * 2 * line_ns
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
     # The extra time of a request in two writes, both with delayed ACKs: quick ACKs would also end the wait for a server that
     # splits its answer. With TCP_NODELAY this machine held no bytes. The arm with Nagle on must show the extra time, too:
     # a busy machine delays only one of the arms, by any length.
     typical = median(sample.total for sample in samples.of(ONE))
+    more = [sample.total - (sample.held or 0) - typical for sample in samples.of(SPLIT_NODELAY)]
     relayed = (
-        _share(samples.of(SPLIT_NODELAY), _later_by_a_stall(typical, stall_ns)) >= MOST_OF
-        and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= LIKE[0] * stall_ns) >= MOST_OF
+        sum(least <= more_ns <= most for more_ns in more) >= MOST_OF * len(more)
+        and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= least) >= MOST_OF
     )
     single = samples.of(ONE, QUICK)
-    like_an_ack = _share(single, lambda sample: LIKE[0] * stall_ns <= sample.wait - rtt_ns <= LIKE[1] * stall_ns)
     if relayed:
-        more = (median(sample.total - (sample.held or 0) for sample in samples.of(SPLIT_NODELAY)) - typical) / 1e6
+        more_ms = median(more) / 1e6
         result.first_hop, result.found = "EXPOSED", True
-        result.headline = f"a relay on the way makes a request in two writes wait {more:.1f} ms"
+        result.headline = f"a relay on the way makes a request in two writes wait {more_ms:.1f} ms"
         result.cures = ("one write per request: TCP_NODELAY at the client does not end it", *result.cures[1:])
         result.signs.append(
-            f"a request in two writes takes {more:.1f} ms more than in one, also with TCP_NODELAY, and this machine held "
+            f"a request in two writes takes {more_ms:.1f} ms more than in one, also with TCP_NODELAY, and this machine held "
             "nothing: a relay on the way has Nagle on"
         )
-    elif like_an_ack >= MOST_OF:
+    elif _share(single, lambda sample: least <= sample.wait - rtt_ns <= most) >= MOST_OF:
         waited = median(sample.wait for sample in single)
         result.signs.append(
             f"even one write waits {waited / 1e6:.1f} ms, steadily, about as long as a delayed ACK takes: perhaps a stall "
             "behind the first hop, perhaps a server that needs as long. Run the doctor on the first hop's machine"
         )
-
-
-def _later_by_a_stall(typical_ns: float, stall_ns: float) -> Callable[[Sample], bool]:
-    return lambda sample: LIKE[0] * stall_ns <= sample.total - (sample.held or 0) - typical_ns <= LIKE[1] * stall_ns
