@@ -8,7 +8,6 @@ import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.util.ReferenceCountUtil;
 import java.util.Objects;
 import java.util.concurrent.Future;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -19,9 +18,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Connection extends ChannelInboundHandlerAdapter implements Runnable {
     private @Nullable ChannelHandlerContext context;
-    private final long until;
-    private final long idleLimit;
-    private long freeSince = System.nanoTime();
+    private final Settings settings;
+    private final long created = System.nanoTime();
+    private long freeSince = created;
     private @Nullable Exchange<?> exchange;
 
     /** In System.nanoTime; 0 for none. */
@@ -31,12 +30,7 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     private long timerDue;
 
     Connection(Settings settings) {
-        long lifetime = settings.maxLifetime;
-        // Less up to a tenth, so that connections made together do not end together.
-        until = lifetime == 0
-                ? 0
-                : System.nanoTime() + lifetime - ThreadLocalRandom.current().nextLong(lifetime / 10 + 1);
-        idleLimit = settings.idleLimit;
+        this.settings = settings;
     }
 
     static Connection of(Channel channel) {
@@ -60,7 +54,8 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     /** Whether its next use is within the limits of idleness and lifetime. */
     boolean isYoung() {
         long now = System.nanoTime();
-        return (idleLimit == 0 || now - freeSince < idleLimit) && (until == 0 || now - until < 0);
+        return (settings.idleLimit == 0 || now - freeSince < settings.idleLimit)
+                && (settings.maxLifetime == 0 || now - created < settings.maxLifetime);
     }
 
     /** Replaces the time limit; 0 is none. */

@@ -108,7 +108,7 @@ abstract class Exchange<T> implements Runnable {
             return;
         }
         try {
-            Duration own = request.timeout();
+            Duration own = request.timeout;
             long limit = own == null ? settings.callTimeout : Settings.nanos(own);
             if (limit > 0) {
                 callLimit = pool().loop().schedule(() -> overdue("was not over", limit), limit, TimeUnit.NANOSECONDS);

@@ -30,6 +30,7 @@ public final class OnewriteClient implements AutoCloseable {
     private final Transport transport;
     private final OnewriteNetty onewrite;
     private final Map<Target.Origin, OriginPool> pools = new ConcurrentHashMap<>();
+
     /** Channels that connect after the close are closed at once. */
     private final ChannelGroup open = new DefaultChannelGroup(ImmediateEventExecutor.INSTANCE, true);
 
@@ -116,9 +117,7 @@ public final class OnewriteClient implements AutoCloseable {
         return onewrite.status();
     }
 
-    /**
-     * Closes connections and the client's own event loops; calls under way fail. A second close has no effect.
-     */
+    /** Closes connections and the client's own event loops; calls under way fail. A second close has no effect. */
     @Override
     public void close() {
         closed = true;
@@ -131,7 +130,7 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     private OnewriteNetty.Call begin(Request request) {
-        return onewrite.begin(request.method(), request.url(), request.tag());
+        return onewrite.begin(request.method(), request.url(), request.tag);
     }
 
     /** Whatever is thrown here ends the call: its future would wait in vain. */
@@ -141,6 +140,9 @@ public final class OnewriteClient implements AutoCloseable {
             if (closed) {
                 throw new IllegalStateException("the client is closed");
             }
+            if (target.origin().tls()) {
+                settings.tls(); // the first use blocks: not on the event loop
+            }
             exchange.start(pools.computeIfAbsent(target.origin(), this::pool), target);
         } catch (Throwable e) {
             exchange.fail(e);
@@ -149,9 +151,6 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     private OriginPool pool(Target.Origin origin) {
-        if (origin.tls()) {
-            settings.tls(); // on this thread: the first use reads the trust store, which takes some 100 ms
-        }
         return new OriginPool(settings, origin, transport, open, onewrite);
     }
 }

@@ -136,7 +136,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
         return this;
     }
 
-    /** An older connection is not used again. Up to a tenth less, at random. Default zero: no limit. */
+    /** An older connection is not used again. Default zero: no limit. */
     public OnewriteClientBuilder maxLifetime(Duration limit) {
         settings.maxLifetime = notNegative("maxLifetime", limit);
         return this;

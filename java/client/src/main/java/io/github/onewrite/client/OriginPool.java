@@ -36,6 +36,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
+import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
 
 /**
@@ -200,7 +201,7 @@ final class OriginPool extends FixedChannelPool {
     private static AbstractChannelPoolHandler pipeline(Settings settings, Target.Origin origin) {
         return new AbstractChannelPoolHandler() {
             @Override
-            public void channelCreated(Channel channel) {
+            public void channelCreated(Channel channel) throws SSLException {
                 ChannelPipeline pipeline = channel.pipeline();
                 if (origin.tls() && settings.proxy != null) {
                     pipeline.addLast(tunnel(settings, settings.proxy));
@@ -227,7 +228,7 @@ final class OriginPool extends FixedChannelPool {
         return handler;
     }
 
-    private static SslHandler tls(Settings settings, Target.Origin origin, Channel channel) {
+    private static SslHandler tls(Settings settings, Target.Origin origin, Channel channel) throws SSLException {
         SslHandler handler = settings.tls().newHandler(channel.alloc(), origin.host(), origin.port());
         // Netty 4.1 verifies the host name only on request; a context of the caller's may not either.
         SSLParameters parameters = handler.engine().getSSLParameters();

@@ -33,8 +33,12 @@ public final class Request {
     private final String url;
     private final List<String> headers;
     private final Body body;
-    private final @Nullable Duration timeout;
-    private final @Nullable Object tag;
+
+    @Nullable
+    final Duration timeout;
+
+    @Nullable
+    final Object tag;
 
     private Request(Builder from) {
         method = from.method;
@@ -74,16 +78,6 @@ public final class Request {
         return body;
     }
 
-    @Nullable
-    Duration timeout() {
-        return timeout;
-    }
-
-    @Nullable
-    Object tag() {
-        return tag;
-    }
-
     /**
      * The message to send, in Netty's types. What Netty refuses is refused here.
      *
@@ -113,15 +107,13 @@ public final class Request {
 
     private HttpHeaders headers(Target target) {
         HttpHeaders all = new DefaultHttpHeaders().set(HttpHeaderNames.HOST, target.authority());
-        if (!headers.isEmpty()) {
-            HttpHeaders given = new DefaultHttpHeaders();
-            for (int i = 0; i < headers.size(); i += 2) {
-                given.add(headers.get(i), headers.get(i + 1));
+        for (int i = 0; i < headers.size(); i += 2) {
+            if (HttpHeaderNames.HOST.contentEqualsIgnoreCase(headers.get(i))) {
+                all.remove(HttpHeaderNames.HOST);
             }
-            if (given.contains(HttpHeaderNames.HOST)) {
-                all.clear();
-            }
-            all.add(given);
+        }
+        for (int i = 0; i < headers.size(); i += 2) {
+            all.add(headers.get(i), headers.get(i + 1));
         }
         if (body.length > 0 || (body.length == 0 && (WITH_BODY.contains(method) || body.publisher != null))) {
             announce(all, body.length);

@@ -58,20 +58,11 @@ final class Settings implements Cloneable {
         return nanos == 0 ? 0 : (int) Math.min(Math.max(nanos / 1_000_000, 1), Integer.MAX_VALUE);
     }
 
-    SslContext tls() {
-        return tls == null ? JdkTrust.CONTEXT : tls;
-    }
-
-    /** The JDK's trust store takes some 100 ms to read, so it is read for the first https call of the process. */
-    private static final class JdkTrust {
-        static final SslContext CONTEXT;
-
-        static {
-            try {
-                CONTEXT = SslContextBuilder.forClient().build();
-            } catch (SSLException e) {
-                throw new ExceptionInInitializerError(e);
-            }
+    /** By default it is made for the first https call: to read the JDK's trust store takes some 100 ms. */
+    synchronized SslContext tls() throws SSLException {
+        if (tls == null) {
+            tls = SslContextBuilder.forClient().build();
         }
+        return tls;
     }
 }

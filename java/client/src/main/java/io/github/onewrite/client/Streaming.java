@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.Flow;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A call whose response is passed on as it arrives. The socket is not read while there is no demand. */
@@ -87,12 +88,11 @@ final class Streaming extends Exchange<StreamedResponse> implements Flow.Publish
     private void subscribed(Flow.Subscriber<? super ByteBuffer> given) {
         if (subscriber == null) {
             subscriber = given;
-            if (signalled(given, () -> given.onSubscribe(this))) {
-                deliver();
-            }
-        } else if (contained(() -> given.onSubscribe(NONE)) == null) {
-            contained(() ->
-                    given.onError(new IllegalStateException("the body has a subscriber already: it can be read once")));
+            signal(to -> to.onSubscribe(this));
+            deliver();
+        } else {
+            given.onSubscribe(NONE);
+            given.onError(new IllegalStateException("the body has a subscriber already: it can be read once"));
         }
     }
 
@@ -118,15 +118,14 @@ final class Streaming extends Exchange<StreamedResponse> implements Flow.Publish
     }
 
     private void deliver() {
-        Flow.Subscriber<? super ByteBuffer> to = subscriber;
-        if (to == null || silent || delivering) {
+        if (subscriber == null || delivering) {
             return;
         }
         delivering = true;
         while (demand > 0 && !silent && !queue.isEmpty()) {
             demand--;
             ByteBuffer next = queue.removeFirst();
-            signalled(to, () -> to.onNext(next));
+            signal(to -> to.onNext(next));
         }
         delivering = false;
         if (silent) {
@@ -135,32 +134,32 @@ final class Streaming extends Exchange<StreamedResponse> implements Flow.Publish
         if (ended && queue.isEmpty()) {
             silent = true;
             Throwable why = failure;
-            contained(why == null ? to::onComplete : () -> to.onError(why));
+            signal(to -> {
+                if (why == null) {
+                    to.onComplete();
+                } else {
+                    to.onError(why);
+                }
+            });
         } else if (demand > 0) {
             readMore();
         }
     }
 
-    /** A subscriber that throws has cancelled (Reactive Streams, 2.13). onError lets it release resources. */
-    private boolean signalled(Flow.Subscriber<? super ByteBuffer> to, Runnable signal) {
-        Throwable thrown = contained(signal);
-        if (thrown == null) {
-            return true;
-        }
-        drop();
-        contained(() -> to.onError(thrown));
-        return false;
-    }
-
-    /** Catches everything: the caller on the stack may belong to another call. */
-    private static @Nullable Throwable contained(Runnable signal) {
+    /**
+     * Catches everything: the caller on the stack may belong to another call. A subscriber that throws has cancelled
+     * (Reactive Streams, 2.13). onError lets it release resources.
+     */
+    private void signal(Consumer<Flow.Subscriber<? super ByteBuffer>> signal) {
         try {
-            signal.run();
-            return null;
+            signal.accept(Objects.requireNonNull(subscriber));
         } catch (Throwable e) {
             System.getLogger("io.github.onewrite")
                     .log(System.Logger.Level.WARNING, "the subscriber of a response's body threw", e);
-            return e;
+            if (!silent) {
+                drop();
+                signal(to -> to.onError(e));
+            }
         }
     }
 }
