@@ -168,7 +168,6 @@ export class Call extends Timing {
     const later = atOnce && connection !== null && !connection.multiplexed
     if (!later || this.#hooks.wantsConnection || this.#observed !== null) {
       this.#acquiredAt(nowNs())
-      if (connection?.multiplexed && atOnce) attempt.requestStartMonoNs = this.#acquiredNs
       this.progress()
       this.#tell()
     }
@@ -208,14 +207,7 @@ export class Call extends Timing {
   }
 
   /** @param {boolean | null} [sent] see `#sent` */
-  requestSent (sent = true) {
-    this.#sent = sent
-    const attempt = this.#attempt
-    // Over HTTP/2 a request that is in memory leaves with the turn in which its stream begins.
-    if (sent && this.#connection?.multiplexed && attempt.requestStartMonoNs !== undefined && this.running) {
-      attempt.requestEndMonoNs ??= nowNs()
-    }
-  }
+  requestSent (sent = true) { this.#sent = sent }
 
   /** Takes over the connection's counts, because the response or the next message of a pipeline has begun. */
   captureWrites () {
@@ -224,17 +216,14 @@ export class Call extends Timing {
     if (connection === null || this.#captured || attempt.outcome !== undefined) return
     this.#captured = true
     if (this.#acquiredNs === 0) this.#acquiredAt(connection.firstWriteNs || nowNs())
-    if (!connection.multiplexed && connection.firstWriteNs !== 0) {
-      attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
-      attempt.bytesSent = connection.bytesOut
-      attempt.writes = connection.writes
-      if (!connection.writing && (this.#sent !== false || this.#carrier?.wasSent?.() === true)) {
-        attempt.requestEndMonoNs = Math.max(connection.lastWriteNs, attempt.requestStartMonoNs + 1)
-      }
-    }
-    if (attempt.requestStartMonoNs === undefined) return
+    if (connection.multiplexed || connection.firstWriteNs === 0) return
+    attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
+    attempt.bytesSent = connection.bytesOut
+    attempt.writes = connection.writes
     this.#event('requestStart', attempt.requestStartMonoNs)
-    const event = attempt.requestEndMonoNs === undefined ? null : this.#event('requestEnd', attempt.requestEndMonoNs)
+    if (connection.writing || (this.#sent === false && this.#carrier?.wasSent?.() !== true)) return
+    attempt.requestEndMonoNs = Math.max(connection.lastWriteNs, attempt.requestStartMonoNs + 1)
+    const event = this.#event('requestEnd', attempt.requestEndMonoNs)
     if (event === null) return
     event.bytes = attempt.bytesSent
     event.writes = attempt.writes
@@ -374,7 +363,8 @@ export class Call extends Timing {
   /** @returns {Phase} the phase in which a call with a connection failed */
   #failedOn () {
     if (this.answered) return 'receive'
-    return this.#attempt.requestEndMonoNs === undefined ? 'send' : 'wait'
+    const isSent = this.#connection?.multiplexed ? this.#sent : this.#attempt.requestEndMonoNs !== undefined
+    return isSent === false ? 'send' : 'wait'
   }
 
   #release (reusable, now) {

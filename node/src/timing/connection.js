@@ -1,6 +1,7 @@
 /** One connection: the steps in which it was made, and what was written for its present message. */
 
 import net from 'node:net'
+import { Patch } from '../patch.js'
 import { nowNs } from './clock.js'
 
 let lastId = 0
@@ -150,7 +151,7 @@ export class Connection {
     const watch = socket[kWatch]
     // The socket of a tunnel that has been watched: its writes now belong to the connection through the tunnel.
     if (watch !== undefined) watch.connection = this
-    else socket[kWatch] = new Watch(this, socket, ['_write', '_writev', ...reads ? ['push', '_destroy'] : []])
+    else socket[kWatch] = new Watch(this, socket, reads ? watchedBothWays : watched)
   }
 }
 
@@ -162,28 +163,19 @@ export function connectionOf (socket) {
 /** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
 export function detach (socket) {
   delete socket[kConnection]
-  if (socket[kWatch]?.remove(socket)) delete socket[kWatch]
+  if (socket[kWatch]?.remove()) delete socket[kWatch]
 }
 
 const kWatch = Symbol('onewrite watch')
 
 /** Watches one socket. A stream has at most one write under way. */
-class Watch {
+class Watch extends Patch {
   /** The callback of the write under way. @type {any} */
   callback = null
-  /** The methods of the socket that ours call. @type {any} */
-  methods = {}
-  /** Those that it had itself, not its class. @type {string[]} */
-  own = []
 
-  /** @param {string[]} names of methods that are replaced */
-  constructor (connection, socket, names) {
+  constructor (connection, socket, methods) {
+    super(socket, methods)
     this.connection = connection
-    for (const name of names.filter((name) => typeof socket[name] === 'function')) {
-      if (Object.hasOwn(socket, name)) this.own.push(name)
-      this.methods[name] = socket[name]
-      socket[name] = watched[name]
-    }
     this.done = (error) => {
       const { callback, connection } = this
       this.callback = null
@@ -194,17 +186,6 @@ class Watch {
       }
       callback(error)
     }
-  }
-
-  /** @returns {boolean} false: methods of others stand on ours, so ours stay */
-  remove (socket) {
-    const names = Object.keys(this.methods)
-    if (names.some((name) => socket[name] !== watched[name])) return false
-    for (const name of names) {
-      if (this.own.includes(name)) socket[name] = this.methods[name]
-      else delete socket[name]
-    }
-    return true
   }
 
   before (bytes, callback) {
@@ -230,7 +211,7 @@ const watched = {
     /** @type {Watch} */
     const watch = this[kWatch]
     watch.before(sizeOf(chunk, encoding), callback)
-    watch.methods._write.call(this, chunk, encoding, watch.done)
+    watch.originals._write.call(this, chunk, encoding, watch.done)
     watch.after(this)
   },
   _writev (chunks, callback) {
@@ -239,18 +220,23 @@ const watched = {
     let bytes = 0
     for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
     watch.before(bytes, callback)
-    watch.methods._writev.call(this, chunks, watch.done)
+    watch.originals._writev.call(this, chunks, watch.done)
     watch.after(this)
-  },
+  }
+}
+
+/** The same for a carrier that gets what the socket reads. @type {typeof watched} */
+const watchedBothWays = {
+  ...watched,
   push (chunk, encoding) {
-    const { connection, methods } = this[kWatch]
+    const { connection, originals } = this[kWatch]
     if (chunk !== null) connection.carrier?.read()
-    return methods.push.call(this, chunk, encoding)
+    return originals.push.call(this, chunk, encoding)
   },
   _destroy (error, callback) {
-    const { connection, methods } = this[kWatch]
+    const { connection, originals } = this[kWatch]
     connection.carrier?.socketDestroyed()
-    return methods._destroy.call(this, error, callback)
+    return originals._destroy.call(this, error, callback)
   }
 }
 

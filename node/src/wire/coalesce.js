@@ -11,6 +11,8 @@
  * high-water mark, at which the source has to wait.
  */
 
+import { Patch } from '../patch.js'
+
 /** Stands for the length of a chunked body, which is not known before its last chunk. */
 const CHUNKED = -1
 const CHUNKED_HEAD = '\r\ntransfer-encoding: chunked\r\n'
@@ -37,21 +39,18 @@ function bytesAfterHead (head) {
 const kHold = Symbol('onewrite hold')
 
 /** What is held on one socket. */
-class Hold {
+class Hold extends Patch {
   /** One of the socket's corks is ours. */
   held = false
   /** Bytes of the message that are still to be written. */
   left = 0
   limit = 0
+  max = 0
+  later = 0
 
   constructor (socket, max) {
+    super(socket, holding)
     this.socket = socket
-    this.write = socket.write
-    this.uncork = socket.uncork
-    /** The socket itself had these methods, not its class. */
-    this.own = { write: Object.hasOwn(socket, 'write'), uncork: Object.hasOwn(socket, 'uncork') }
-    this.max = max
-    this.later = max
     this.begin(max)
   }
 
@@ -81,37 +80,37 @@ function release (hold) {
   if (!hold.held) return
   hold.held = false
   hold.limit = hold.later
-  hold.uncork.call(hold.socket)
+  hold.originals.uncork.call(hold.socket)
 }
 
-/** @this {any} */
-function write (chunk, encoding, callback) {
-  /** @type {Hold} */
-  const hold = this[kHold]
-  if (typeof chunk === 'string') hold.wrote(chunk, encoding)
-  else if (hold.left > 0) hold.left = Math.max(0, hold.left - chunk.byteLength)
-  const more = hold.write.call(this, chunk, encoding, callback)
-  if (hold.held && hold.left === 0) release(hold)
-  return more
-}
-
-/** @this {any} */
-function uncork () {
-  /** @type {Hold} */
-  const hold = this[kHold]
-  if (hold.held) {
-    // The last cork is ours: this call comes from Writable.end(), which flushes everything.
-    if (this.writableCorked <= 1) return release(hold)
-    hold.uncork.call(this)
-    if (this.writableLength >= hold.limit) release(hold)
-    return
+/** The methods of a socket on which writes are held. @type {Record<string, (this: any, ...args: any[]) => any>} */
+const holding = {
+  write (chunk, encoding, callback) {
+    /** @type {Hold} */
+    const hold = this[kHold]
+    if (typeof chunk === 'string') hold.wrote(chunk, encoding)
+    else if (hold.left > 0) hold.left = Math.max(0, hold.left - chunk.byteLength)
+    const more = hold.originals.write.call(this, chunk, encoding, callback)
+    if (hold.held && hold.left === 0) release(hold)
+    return more
+  },
+  uncork () {
+    /** @type {Hold} */
+    const hold = this[kHold]
+    const { uncork } = hold.originals
+    if (hold.held) {
+      // The last cork is ours: this call comes from Writable.end(), which flushes everything.
+      if (this.writableCorked <= 1) return release(hold)
+      uncork.call(this)
+      if (this.writableLength >= hold.limit) release(hold)
+    } else if (hold.left === 0 || this.writableCorked !== 1 || this.writableLength >= hold.limit) {
+      hold.limit = hold.later
+      uncork.call(this)
+    } else {
+      hold.held = true
+      setImmediate(release, hold)
+    }
   }
-  if (hold.left === 0 || this.writableCorked !== 1 || this.writableLength >= hold.limit) {
-    hold.limit = hold.later
-    return hold.uncork.call(this)
-  }
-  hold.held = true
-  setImmediate(release, hold)
 }
 
 /**
@@ -130,8 +129,6 @@ export function holdUnfinished (socket, max) {
   if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' ||
       typeof socket.writableCorked !== 'number') return
   socket[kHold] = new Hold(socket, max)
-  socket.write = write
-  socket.uncork = uncork
 }
 
 /** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
@@ -140,12 +137,7 @@ export function giveBack (socket) {
   const hold = socket[kHold]
   if (hold === undefined) return
   release(hold)
-  hold.begin(0)
   // Methods of others may stand on ours: then ours stay, and hold nothing.
-  if (socket.write !== write || socket.uncork !== uncork) return
-  for (const name of /** @type {const} */ (['write', 'uncork'])) {
-    if (hold.own[name]) socket[name] = hold[name]
-    else delete socket[name]
-  }
-  delete socket[kHold]
+  hold.begin(0)
+  if (hold.remove()) delete socket[kHold]
 }
