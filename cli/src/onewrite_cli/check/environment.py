@@ -45,11 +45,11 @@ class Given:
             environment |= {"ONEWRITE_CHECK_HTTPS_URL": target.https_url, "ONEWRITE_CHECK_CA_FILE": bundle}
             java += java_options(Path(bundle), folder)
         if target.proxy is not None:
-            environment |= dict.fromkeys(PROXY_VARIABLES, target.proxy.url)
+            environment |= dict.fromkeys(PROXY_VARIABLES, target.proxy.base)
             environment["NODE_USE_ENV_PROXY"] = "1"  # Node 24 and newer
             for name in ("no_proxy", "NO_PROXY"):
                 environment.pop(name, None)
-            where = urlsplit(target.proxy.url)
+            where = urlsplit(target.proxy.base)
             for scheme in ("http", "https"):
                 java += [f"-D{scheme}.proxyHost={where.hostname}", f"-D{scheme}.proxyPort={where.port}"]
         if java:

@@ -22,28 +22,24 @@ class Target:
         self.sockets = ClientSockets()
         self.split_ports: set[int] = set()  # of the controls
         self.single_ports: set[int] = set()
-        self.plain = Origin("http", self.sockets.look)
-        self.origins = [self.plain]
-        self.url, self.https_url = self.plain.url, ""
         self.ca_file: str | None = None
         self.proxy: Proxy | None = None
-        self._control_url = self.url
+        self.https_url = ""
+        self.origins: list[Origin] = []
         if tls or secure or proxy:
-            secured = Origin("https", self.sockets.look)
-            self.origins.append(secured)
-            self.https_url = secured.url
             try:
                 self.ca_file = certificates(folder / "tls").ca_file
             except RuntimeError as error:
                 raise CouldNotRun(str(error)) from error
-            if proxy:
-                self.proxy = Proxy(self.plain, secured, self.sockets)
-                self._control_url = self.url = f"http://{OWN_NAME}/"
-                self.https_url = f"https://{OWN_NAME}/"
-            elif tls:
-                self._control_url = secured.url
-        if tls:
-            self.url = self.https_url
+            secured = Origin("https", self.sockets.look)
+            self.https_url = f"https://{OWN_NAME}/" if proxy else secured.url
+            self.proxy = Proxy(secured, self.sockets) if proxy else None
+            self.origins.append(secured)
+        plain = self.proxy or Origin("http", self.sockets.look)
+        self.origins.append(plain)
+        http_url = f"http://{OWN_NAME}/" if proxy else plain.url
+        self.url = self.https_url if tls else http_url
+        self._control_url = http_url if proxy else self.url
 
     @property
     def requests(self) -> int:
@@ -61,7 +57,7 @@ class Target:
 
     def control(self, *, body: int, times: int) -> None:
         """Let the tool's own clients make their requests. Raises CouldNotRun."""
-        proxy = self.proxy.url if self.proxy else None
+        proxy = self.proxy.base if self.proxy else None
         (split, _), (single, _) = run_controls(self._control_url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
         self.split_ports.add(split)
         self.single_ports.add(single)
@@ -71,7 +67,5 @@ class Target:
             origin.settle()
 
     def close(self) -> None:
-        if self.proxy is not None:
-            self.proxy.close()
         for origin in self.origins:
             origin.close()
