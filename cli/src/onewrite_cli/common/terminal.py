@@ -9,10 +9,11 @@ import sys
 import textwrap
 from types import TracebackType
 
-__all__ = ["Progress", "columns", "counted", "fitted", "say", "tell", "wrapped"]
+__all__ = ["Progress", "columns", "counted", "fitted", "say", "table", "tell", "wrapped"]
 
 IN_A_PIPE = 120
 NARROWEST = 20
+FIRST = 20  # columns of a table's first, before others are left out for it
 ERASE = "\r\x1b[K"
 
 
@@ -29,6 +30,20 @@ def fitted(text: str, width: int) -> str:
 def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
     """Lines as wide as the terminal, indented by `first` and then `rest`."""
     return textwrap.wrap(text, columns(), initial_indent=first, subsequent_indent=first if rest is None else rest)
+
+
+def table(rows: list[list[str]], align: str, less: tuple[int, ...]) -> list[str]:
+    """The cells in columns, each `<` or `>` as `align` says; rows[0] has the titles.
+
+    Where they are wider than the terminal, columns are left out in the order of `less`; then the first is shortened.
+    """
+    shown, widths = list(range(len(align))), [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for at in less:
+        if min(FIRST, widths[0]) + sum(widths[one] + 2 for one in shown[1:]) > columns():
+            shown.remove(at)
+    widths[0] = min(widths[0], columns() - sum(widths[at] + 2 for at in shown[1:]))
+    lines = ("  ".join(f"{fitted(row[at], widths[at]):{align[at]}{widths[at]}}" for at in shown) for row in rows)
+    return [line.rstrip() for line in lines]
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onewrite_cli.common.report import header
-from onewrite_cli.common.terminal import columns, fitted, wrapped
+from onewrite_cli.common.terminal import table, wrapped
 from onewrite_cli.doctor.verdict import ArmFigures, Diagnosis
 
 __all__ = ["Examination", "as_data", "as_text"]
@@ -14,7 +14,6 @@ __all__ = ["Examination", "as_data", "as_text"]
 OF_THE_PATH = ("url", "method", "body_bytes", "first_hop", "requests", "keep_alive", "protocols", "notes")
 OF_THE_DIAGNOSIS = ("headline", "why", "signs", "cures", "server_splits", "ack_delay_ms", "min_rtt_ms")
 OF_AN_ARM = ("samples", "total_ms", "wait_ms", "tail_ms", "held_ms", "held_bytes", "cause", "refused")
-WIDE = 80  # less has no room for each part of the time
 
 
 @dataclass
@@ -45,7 +44,7 @@ def as_text(seen: Examination) -> str:
     sent = f"{seen.requests} requests, status {statuses or 'none'}; keep-alive: {keep}"
     lines += wrapped(f"{sent}; protocols: {', '.join(seen.protocols)}; rtt {rtt}", "", "  ")
     if any(arm.samples for arm in diagnosis.arms):
-        lines += ["", *(fitted(line, columns()) for line in _table(diagnosis.arms))]
+        lines += ["", *_table(diagnosis.arms)]
         split, single = (arm.total_ms for arm in diagnosis.control)
         lines += [
             *wrapped(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms", "", "  "),
@@ -64,26 +63,15 @@ def as_text(seen: Examination) -> str:
 
 
 def _table(arms: list[ArmFigures]) -> list[str]:
-    if columns() < WIDE:
-        short = {"two writes": "two", "one write": "one", "TCP_NODELAY": "NODELAY", "Nagle on": "Nagle", "quick ACKs": "quick"}
-        lines = [f"{'ms, median':<12}{'total':>9}{'held':>9}"]
-        for arm in arms:
-            name = arm.arm.name
-            for long, brief in short.items():
-                name = name.replace(long, brief)
-            lines.append(f"{name:<12}{f'{arm.total_ms:.1f}' if arm.samples else '-':>9}{_held(arm):>9}")
-        return lines
-    lines = [f"{'ms, median':<26}{'n':>4}{'total':>9}{'wait':>9}{'tail':>9}{'held':>9}  cause"]
+    rows = [["ms, median", "n", "total", "wait", "tail", "held", "bytes", "cause", "refused"]]
     for arm in arms:
-        bytes_held = f" ({arm.held_bytes} bytes)" if arm.held_bytes else ""
-        times = "".join(f"{value:>9.1f}" if arm.samples else f"{'-':>9}" for value in (arm.total_ms, arm.wait_ms, arm.tail_ms))
-        refused = f"; {arm.refused} refused" if arm.refused else ""
-        lines.append(f"{arm.arm.name:<26}{arm.samples:>4}{times}{_held(arm):>9}  {arm.cause or '-'}{bytes_held}{refused}")
-    return lines
-
-
-def _held(arm: ArmFigures) -> str:
-    return "-" if arm.held_ms is None else f"{arm.held_ms:.1f}"
+        times = [f"{value:.1f}" if arm.samples else "-" for value in (arm.total_ms, arm.wait_ms, arm.tail_ms)]
+        held = "-" if arm.held_ms is None else f"{arm.held_ms:.1f}"
+        counts = [str(arm.held_bytes or "-"), arm.cause or "-", str(arm.refused or "-")]
+        rows.append([arm.arm.name, str(arm.samples), *times, held, *counts])
+    if not any(arm.refused for arm in arms):
+        rows = [row[:-1] for row in rows]
+    return table(rows, "<>>>>>><>"[: len(rows[0])], (6, 7, 1, 4, 3))
 
 
 def as_data(seen: Examination) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.response import begin_response
-from onewrite_cli.common.terminal import Progress, columns, fitted, say, wrapped
+from onewrite_cli.common.terminal import Progress, say, table, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
 from onewrite_cli.doctor.connection import ONE, QUICK, Connection, tls_context
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
@@ -199,15 +199,11 @@ def _gap_ms(arrivals: Arrivals) -> float | None:
 def _as_text(route: Route, read: dict[str, Arrivals], verdict: Verdict) -> str:
     lines = wrapped(f"{verdict.word}: {verdict.why}", "", "  ")
     lines += [*wrapped(f"{route.shown}; first hop: {route.first_hop}", "", "  "), ""]
-    narrow = columns() < 60
-    name, cell = (7, 7) if narrow else (16, 10)
-    lines.append(
-        f"{'':<{name}}{'reads' if narrow else 'arrivals':>{cell}}{'events':>{cell}}{'gap ms':>{cell}}{'bytes':>{cell + 1}}"
-    )
-    for key, one in read.items():
-        arm = key.partition("_")[0] if narrow else key.replace("_", " ")
-        cells = f"{len(one.sizes):>{cell}}{one.events:>{cell}}{_gap_ms(one) or '-':>{cell}}{sum(one.sizes):>{cell + 1}}"
-        lines.append(fitted(f"{fitted(arm, name):<{name}}{cells}", columns()))
+    rows = [["", "arrivals", "events", "gap ms", "bytes"]]
+    for name, one in read.items():
+        cells = (len(one.sizes), one.events, _gap_ms(one) or "-", sum(one.sizes))
+        rows.append([name.replace("_", " "), *map(str, cells)])
+    lines += table(rows, "<>>>>", (4, 1))
     if verdict.word in CURES:
         lines += ["", *wrapped("cures, from the likely one to the rare one:")]
         lines += [line for cure in CURES[verdict.word] for line in wrapped(cure, "  - ", "    ")]

@@ -16,10 +16,10 @@ from onewrite_lab.witness import AVAILABLE, WitnessError
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.run import background
-from onewrite_cli.common.terminal import columns, counted, fitted, say, wrapped
+from onewrite_cli.common.terminal import counted, say, table, wrapped
 from onewrite_cli.watch.sockets import HOLD_MS, WatchedSocket, Watcher
 
-__all__ = ["WatchOptions", "table", "watch"]
+__all__ = ["WatchOptions", "as_table", "watch"]
 
 SAMPLE_S = 0.01
 SHOW_S = 0.5
@@ -87,7 +87,7 @@ def _sample(watcher: Watcher, options: WatchOptions, status: Callable[[], int | 
                 return
             if live and now - shown >= SHOW_S:
                 shown = now
-                say(f"{CLEAR}{table(_sorted(watcher))}\n\nCtrl-C ends this")
+                say(f"{CLEAR}{as_table(_sorted(watcher))}\n\nCtrl-C ends this")
             time.sleep(SAMPLE_S)
 
 
@@ -129,34 +129,22 @@ def _report(watcher: Watcher, options: WatchOptions, ended: int | None) -> ExitS
         say(as_json(_data(watcher, sockets, status, headline, problem)))
         return status
     lines = [*wrapped(headline), *wrapped(f"{watcher.samples} samples of process {watcher.pid} and its children")]
-    lines += [table(sockets)] if sockets else []
+    lines += [as_table(sockets)] if sockets else []
     lines += wrapped(f"cure: {CURE}", "", "  ") if faults else []
     say("\n".join(lines))
     return status
 
 
-def table(sockets: list[WatchedSocket]) -> str:
-    """Fits the terminal: names are shortened first, then columns left out."""
-    shown = sockets[:SHOWN]
-    wide = columns() >= 60
-    figures = 39 if wide else 14  # columns, beside those of the names
-    room = columns() - figures
-    process = min(max([8, *(len(one.process) for one in shown)]) + 2, max(10, room // 2)) if wide else 0
-    name = min(max([8, *(len(one.name) for one in shown)]) + 2, max(6, room - process))
-    head = f"{'TCP_NODELAY':<16}{f'holds of {HOLD_MS} ms':>14}{'bytes':>9}" if wide else f"{'NODELAY':<8}{'holds':>6}"
-    lines = [f"{fitted('socket', name):<{name}}{'process' if wide else '':<{process}}{head}"]
-    for one in shown:
+def as_table(sockets: list[WatchedSocket]) -> str:
+    """Fits the terminal: columns are left out first, then names are shortened."""
+    rows = [["socket", "process", "NODELAY", "", "holds", "bytes"]]
+    for one in sockets[:SHOWN]:
         option = "changes" if one.changed else "on" if one.nodelay else "off"
-        names = f"{fitted(one.name, name - 1):<{name}}"
-        if wide:
-            option += "" if one.open else ", closed"
-            names += f"{fitted(one.process, process - 1):<{process}}"
-            lines.append(f"{names}{option:<16}{one.holds:>14}{one.held_bytes:>9}")
-        else:
-            lines.append(f"{names}{option:<8}{one.holds:>6}")
+        rows.append([one.name, one.process, option, "" if one.open else "closed", str(one.holds), str(one.held_bytes)])
+    lines = table(rows, "<<<<>>", (5, 3, 1))
     if len(sockets) > SHOWN:
-        lines.append(f"and {len(sockets) - SHOWN} more (-f json has all)")
-    return "\n".join(fitted(line, columns()) for line in lines)
+        lines += wrapped(f"and {len(sockets) - SHOWN} more (-f json has all)")
+    return "\n".join(lines)
 
 
 def _data(
