@@ -1,30 +1,47 @@
-"""Certificates for the tap: one authority, and servers that are right, wrong, foreign or too old."""
+"""Certificates for the tap, made by the openssl program: an authority, and servers that are right, wrong or foreign."""
 
 from __future__ import annotations
 
-import datetime
 import functools
+import ipaddress
+import shutil
 import ssl
+import subprocess
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from onewrite_lab import openssl
-
-if TYPE_CHECKING:
-    import trustme
 
 __all__ = ["Certificates", "shared"]
 
 # The last is no loopback name: Go, Ruby and Java send those past any proxy. `test` is reserved (RFC 6761, 6.2).
 NAMES = ("localhost", "127.0.0.1", "::1", "check.onewrite.test")
+LIFE = ("-days", "30")
+
+CONFIGURATION = """\
+[req]
+prompt = no
+distinguished_name = name
+[name]
+CN = onewrite {name}
+[authority]
+basicConstraints = critical, CA:TRUE
+keyUsage = critical, keyCertSign, cRLSign
+subjectKeyIdentifier = hash
+[server]
+basicConstraints = critical, CA:FALSE
+keyUsage = critical, digitalSignature
+extendedKeyUsage = serverAuth
+subjectKeyIdentifier = hash
+authorityKeyIdentifier = keyid
+subjectAltName = {names}
+"""
 
 
 class Certificates:
     """A fresh authority, in `folder` or a temporary one. `ca_file` is the PEM that a client must trust.
 
-    Without trustme the openssl program makes it, and good certificates only.
+    Raises RuntimeError where there is no `openssl`.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -33,49 +50,63 @@ class Certificates:
             folder = Path(self._temporary.name)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._server_file: str | None = None
-        try:
-            import trustme  # not at the start of commands that speak no TLS: it takes 50 ms
-        except ImportError:
-            self.ca_file, self._server_file = openssl.issue(folder, NAMES)
-            return
-        self._authority = trustme.CA()
-        self._foreign = trustme.CA()
-        self.ca_file = str(folder / "ca.pem")
-        self._authority.cert_pem.write_to_path(self.ca_file)
+        self._lock = threading.Lock()
+        self.ca_file = self._authority("ca")
 
-    def server_file(self) -> str:
-        """The PEM of a good server's certificate and key, for programs that read a file."""
-        if self._server_file is not None:
-            return self._server_file
-        path = self._folder / "server.pem"
-        self._leaf("good").private_key_and_cert_chain_pem.write_to_path(str(path))
-        return str(path)
+    def server_file(self, certificate: str = "good") -> str:
+        """The PEM of a server's certificate and key: `good`, for the `wrong_name`, or of an `untrusted` authority."""
+        with self._lock:
+            file = self._folder / f"{certificate}.pem"
+            if not file.exists():
+                authority = self._authority("foreign") if certificate == "untrusted" else self.ca_file
+                names = ("elsewhere.example",) if certificate == "wrong_name" else NAMES
+                file.write_text(self._issued(certificate, Path(authority).stem, names))
+            return str(file)
 
     @functools.lru_cache(maxsize=16)  # noqa: B019 (one instance lives as long as the process)
     def context(self, certificate: str = "good", tls_max: str | None = None) -> ssl.SSLContext:
-        """A server context with a `good`, `wrong_name`, `untrusted` or `expired` certificate."""
+        """A server context with one of the certificates."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         if tls_max == "1.2":
             context.maximum_version = ssl.TLSVersion.TLSv1_2
         elif tls_max == "1.3":
             context.minimum_version = ssl.TLSVersion.TLSv1_3
-        if self._server_file is not None:
-            context.load_cert_chain(self._server_file)
-        else:
-            self._leaf(certificate).configure_cert(context)
+        context.load_cert_chain(self.server_file(certificate))
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def _leaf(self, certificate: str) -> trustme.LeafCert:
-        if certificate == "wrong_name":
-            return self._authority.issue_cert("elsewhere.example")
-        if certificate == "untrusted":
-            return self._foreign.issue_cert(*NAMES)
-        if certificate == "expired":
-            past = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
-            return self._authority.issue_cert(*NAMES, not_before=past, not_after=past + datetime.timedelta(days=1))
-        return self._authority.issue_cert(*NAMES)
+    def _authority(self, name: str) -> str:
+        made = ["-extensions", "authority", *LIFE, "-keyout", f"{name}.key", "-out", f"{name}.pem"]
+        self._openssl("req", "-x509", *self._new(name, NAMES), *made)
+        return str(self._folder / f"{name}.pem")
+
+    def _issued(self, name: str, authority: str, names: Sequence[str]) -> str:
+        self._openssl("req", "-new", *self._new(name, names), "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        signed = ["-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-set_serial", "2", *LIFE]
+        extensions = ["-extfile", f"{name}.cnf", "-extensions", "server"]
+        self._openssl("x509", "-req", "-in", f"{name}.csr", *signed, *extensions, "-out", f"{name}.crt")
+        return (self._folder / f"{name}.key").read_text() + (self._folder / f"{name}.crt").read_text()
+
+    def _new(self, name: str, names: Sequence[str]) -> list[str]:
+        """The arguments for a new key and the request of a certificate."""
+        settings = CONFIGURATION.format(name=name, names=", ".join(map(_alternative, names)))
+        (self._folder / f"{name}.cnf").write_text(settings)
+        return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-config", f"{name}.cnf"]
+
+    def _openssl(self, *arguments: str) -> None:
+        program = shutil.which("openssl")
+        if program is None:
+            raise RuntimeError("certificates need the openssl program")
+        done = subprocess.run([program, *arguments], cwd=self._folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"openssl {arguments[0]}: {' '.join(done.stderr.split())[-200:]}")
+
+
+def _alternative(name: str) -> str:
+    try:
+        return f"IP:{ipaddress.ip_address(name)}"
+    except ValueError:
+        return f"DNS:{name}"
 
 
 _lock = threading.Lock()
