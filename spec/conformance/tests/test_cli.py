@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -37,11 +36,11 @@ def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_results_are_written(tmp_path: Path, jobs: str) -> None:
     assert judged(tmp_path, "--reference", "wire/6", "--jobs", jobs, "--quiet") == 0
-    lines = [json.loads(line) for line in (tmp_path / "judge-reference.jsonl").read_text().splitlines()]
     suite = ElementTree.parse(tmp_path / "judge-reference.xml").getroot()
-    names = sorted(case.get("name") or "" for case in suite.iter("testcase"))
-    assert names == sorted(line["path"] for line in lines)
-    assert {line["status"] for line in lines if line["client"] == "onewrite"} == {"ok"}
+    passed = [case.get("name") or "" for case in suite.iter("testcase") if case.find("skipped") is None]
+    assert {name.split("/")[3] for name in passed} == {"onewrite"}
+    assert len(passed) == len(set(passed)) > 10
+    assert suite.get("failures") == suite.get("errors") == "0"
 
 
 def test_a_mutant_ends_in_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

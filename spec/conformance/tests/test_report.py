@@ -1,19 +1,16 @@
-"""Reports: the words of the matrix, JUnit XML, JSON lines, the last lines on the console."""
+"""Reports: the words of the matrix, JUnit XML, the last lines on the console."""
 
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from onewrite_conformance.contract.places import SCHEMAS
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.report.compliance import word, write_compliance
 from onewrite_conformance.report.console import close
-from onewrite_conformance.report.files import summary, write_jsonl, write_junit
+from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.settle import settle
 
@@ -51,11 +48,6 @@ def test_reports(tmp_path: Path) -> None:
     write_junit(results, tmp_path / "x.xml", "x")
     suite = ElementTree.parse(tmp_path / "x.xml").getroot()
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "1", "1"]
-    write_jsonl(results, tmp_path / "x.jsonl")
-    assert len((tmp_path / "x.jsonl").read_text().splitlines()) == len(results)
-    schema = json.loads((SCHEMAS / "result-v1.schema.json").read_text())
-    for line in (tmp_path / "x.jsonl").read_text().splitlines():
-        jsonschema.validate(json.loads(line), schema)
     requirements = {"TCP-1": Requirement("TCP-1", "Title", "x:1", "MUST", "It MUST.")}
     stock = {"net_http": "net/http", "python": "urllib3"}
     write_compliance([*results, result(Status.OK, adapter="reference")], requirements, [], stock, tmp_path / "C.md")

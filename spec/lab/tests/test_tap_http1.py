@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onewrite_lab.tap.http1 import RequestParser, parse_response_head
+from onewrite_lab.tap.http1 import RequestParser
 
 CHUNKED = (
     b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=1\r\n0123456789\r\n0\r\n\r\n"
@@ -71,10 +71,3 @@ def test_bad_chunks() -> None:
         parser = RequestParser()
         parser.feed(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
         assert parser.request.problems, body
-
-
-def test_response_heads() -> None:
-    assert parse_response_head(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n") == (200, [("A", "b")])
-    for bad in (b"HTTP/1.1 99 x\r\n\r\n", b"HTTP/2 200\r\n\r\n", b"HTTP/1.1 200 OK\r\n A: b\r\n\r\n"):
-        with pytest.raises(ValueError):
-            parse_response_head(bad)

@@ -14,7 +14,7 @@ from onewrite_conformance.fuzz.fuzzer import Part, results_of
 from onewrite_conformance.fuzz.fuzzer import shares_of as fuzz_shares
 from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.report.console import Progress, close, explain
-from onewrite_conformance.report.files import append_jsonl, summary, write_jsonl, write_junit
+from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command, reference
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.result import Result, Status
@@ -63,7 +63,11 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         type=int,
         default=0,
         metavar="N",
-        help="also run N random scenarios with each adapter; with --draw by one of its clients",
+        help="also run N random scenarios with each adapter; with --draw by one of its clients; the path "
+        "same/fuzz leaves out the cases",
+    )
+    what.add_argument(
+        "--seed", type=int, metavar="N", help="makes the random scenarios (default: that of --draw, or 1)"
     )
     what.add_argument(
         "--env", action="append", metavar="NAME=VALUE", help="environment of every driver process; may be repeated"
@@ -77,7 +81,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     how.add_argument("--trace", action="store_true", help="print bytes, times and segments of every run")
     how.add_argument("--quiet", action="store_true", help="no progress line")
     how.add_argument("--timeout", type=float, default=30.0, metavar="S", help="silence allowed to a driver (30)")
-    how.add_argument("--reports", type=Path, help="folder for JUnit and JSON (default $ONEWRITE_REPORTS)")
+    how.add_argument("--reports", type=Path, help="folder for JUnit files (default $ONEWRITE_REPORTS)")
     how.add_argument("--compliance", type=Path, metavar="FILE", help="write the matrix to this file")
     return parser.parse_intermixed_args(arguments)
 
@@ -164,12 +168,10 @@ def _run(
         share for name, judge in judges.items() for share in shares_of(judge, traced=whole and judge.adapter.witness)
     ]
     if options.fuzz:
-        seed, drawn = options.draw or 1, options.draw is not None
+        seed, drawn = options.seed or options.draw or 1, options.draw is not None
         own = [name for name, judge in judges.items() if not judge.adapter.guest]
         shares += fuzz_shares(own, options.client, options.fuzz, seed, options.jobs, draw=drawn)
     names = {name: f"judge-{name}" + (f"-{options.mutant}" if options.mutant else "") for name in judges}
-    for name in names.values():
-        (folder / f"{name}.jsonl").unlink(missing_ok=True)
     results: dict[str, list[Result]] = {name: [] for name in judges}
     parts: list[Part] = []  # of the random scenarios
     runs = sum(len(judge.by_path if options.draw is None else judge.drawn()) for judge in judges.values())
@@ -180,8 +182,6 @@ def _run(
             parts.append(result)
             continue
         results[result.adapter].append(result)
-        # A judge that is interrupted leaves what it has seen.
-        append_jsonl(result, folder / f"{names[result.adapter]}.jsonl")
         if options.trace:
             _print(f"-> {result.status}: {'; '.join(result.problems + result.notes)}")
         progress.ran(result)
@@ -189,9 +189,10 @@ def _run(
     for name, judge in judges.items():
         judge.finish(results[name], progress.say)
         done = results[name]
+        if not done:  # random scenarios alone
+            continue
         _print(f"{name:<10} {_base(done)}: {summary(done)}, {sum(one.seconds for one in done):.0f} s of runs")
         write_junit(done, folder / f"{names[name]}.xml", names[name])
-        write_jsonl(done, folder / f"{names[name]}.jsonl")
     return [one for done in results.values() for one in done] + results_of(parts, folder)
 
 

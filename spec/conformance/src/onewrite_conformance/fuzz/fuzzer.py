@@ -35,10 +35,7 @@ STOCK_MORE = 5  # further replays of stock
 SHRINK_S = 15.0  # for one difference
 MOST = 3  # differences of a part, then it ends
 LEAST, EACH = 75, 1000  # scenarios of a share, at least and at most: each share starts two drivers
-SECONDS = 0.2  # a guess of what a scenario takes
-
-
-Play = tuple[Shown, int | None]  # what it showed, and the first call that was given up
+SECONDS = 0.4  # a guess of what a scenario takes
 
 
 class Differs(AssertionError):
@@ -95,8 +92,8 @@ class Fuzzer:
         if not self._compare([self._shown(raw, self.client)], [self._shown(raw, "stock")]):
             return ""
         slow = _slower(raw)
-        ours: list[Play] = []
-        theirs: list[Play] = []
+        ours: list[Shown] = []
+        theirs: list[Shown] = []
         for number in range(REPLAYS + STOCK_MORE):
             if number < REPLAYS:
                 ours.append(self._shown(slow, self.client))
@@ -105,11 +102,12 @@ class Fuzzer:
                 return ""
         return "\n".join(self._compare(ours, theirs))
 
-    def _compare(self, ours: list[Play], theirs: list[Play]) -> list[str]:
-        return differences(*_comparable(ours, theirs), FACETS, self.client)
+    def _compare(self, ours: list[Shown], theirs: list[Shown]) -> list[str]:
+        return differences(ours, theirs, FACETS, self.client)
 
-    def _shown(self, raw: dict[str, Any], client: str) -> Play:
-        """The facets of one play, and the number of the first call that was given up."""
+    def _shown(self, raw: dict[str, Any], client: str) -> Shown:
+        """The facets of one play as far as SAME-7 lets them be the same: to the first call that was given up, and
+        without connections where there is one."""
         case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, **_rest(raw))
         run = Run(case, client, case.schemes[0], "direct")
         driver = self.driver(client)
@@ -117,11 +115,13 @@ class Fuzzer:
         try:
             seen = play(run, driver, api=api)
         except DriverFault as fault:
-            return {name: [f"driver fault: {fault.kind}: {fault.detail[:300]}"] for name in FACETS} | {
-                "broken": [0]
-            }, None
+            return {name: [f"driver fault: {fault.kind}: {fault.detail[:300]}"] for name in FACETS} | {"broken": [0]}
+        found = shown(seen, boundary=True)
         until = next((at for at, sample in enumerate(seen.samples) if given_up(sample)), None)
-        return shown(seen, boundary=True), until
+        if until is not None:
+            found |= {name: found[name][: until + 1] for name in ("outcome", "objects")}
+            found |= {"bytes": found["bytes"][:until], "connections": [], "broken": [0]}
+        return found
 
 
 def _rest(raw: dict[str, Any]) -> dict[str, Any]:
@@ -136,24 +136,6 @@ def _slower(part: Any) -> Any:
             for name, value in part.items()
         }
     return [_slower(one) for one in part] if isinstance(part, list) else part
-
-
-def _comparable(ours: list[Play], theirs: list[Play]) -> tuple[list[Shown], list[Shown]]:
-    """The plays as far as SAME-7 lets them be the same: to the call that was given up, connections not at all."""
-    untils = [until for _, until in [*ours, *theirs] if until is not None]
-    if not untils:
-        return [one for one, _ in ours], [one for one, _ in theirs]
-    least = min(untils)
-    cut = [
-        [
-            one
-            | {"bytes": one["bytes"][:least], "connections": [], "broken": [0]}
-            | {name: one[name][: least + 1] for name in ("outcome", "objects")}
-            for one, _ in plays
-        ]
-        for plays in (ours, theirs)
-    ]
-    return cut[0], cut[1]
 
 
 def hunt(fuzzer: Fuzzer, count: int, seed: int, part: Part) -> None:

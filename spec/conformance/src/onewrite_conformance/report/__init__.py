@@ -1,1 +1,1 @@
-"""Results for people and machines: console, JSON lines, JUnit XML, COMPLIANCE.md."""
+"""Results for people and machines: console, JUnit XML, COMPLIANCE.md."""

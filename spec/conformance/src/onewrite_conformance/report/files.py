@@ -1,28 +1,14 @@
-"""Results as JSON lines and as JUnit XML, and their counts."""
+"""Results as JUnit XML, and their counts."""
 
 from __future__ import annotations
 
-import json
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 from onewrite_conformance.run.result import Result, Status
 
-__all__ = ["append_jsonl", "summary", "write_jsonl", "write_junit"]
-
-
-def write_jsonl(results: Iterable[Result], path: Path) -> None:
-    with path.open("w") as file:
-        for result in results:
-            file.write(json.dumps(asdict(result)) + "\n")
-
-
-def append_jsonl(result: Result, path: Path) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps(asdict(result)) + "\n")
+__all__ = ["summary", "write_junit"]
 
 
 def write_junit(results: list[Result], path: Path, suite: str) -> None:

@@ -36,11 +36,13 @@ def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
     drawn = {} if judge.draw is None else {run.path: runs[0] for runs in judge.drawn().values() for run in runs}
     groups: dict[tuple[object, ...], Share] = {}
     for run in judge.runs():
-        client = drawn.get(run.path, run).client
+        first = drawn.get(run.path, run)
+        client = first.client
         key = client, tuple(sorted(run.case.env.items())) or run.case.id
         share = groups.setdefault(key, Share(name, client, seconds=0.0))
         share.paths.append(run.path)
-        share.seconds += length_s(run.case)
+        if run.path == first.path:
+            share.seconds += length_s(run.case)
     kinds = list(judge.adapter.own if traced else ())
     if judge.draw is None:
         return [*(Share(name, kind, traced_kinds=[kind]) for kind in kinds), *groups.values()]
@@ -63,7 +65,8 @@ def judge_all(
     if jobs < 2:
         yield from _work(iter(lambda: plan.next(0), None), by_name, cases, requirements, order)
         return
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["onewrite_conformance.cli"])  # its imports take half a second
     # A worker's queue holds the share that it works on, and nothing else: who is free first gets the next one.
     waiting: list[Queue[Share | None]] = [context.Queue() for _ in range(jobs)]
     found: Queue[Any] = context.Queue()

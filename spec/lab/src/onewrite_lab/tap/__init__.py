@@ -9,7 +9,7 @@ from onewrite_lab.tap.answers import Answer, Script
 from onewrite_lab.tap.channel import Channel
 from onewrite_lab.tap.conversation import Conversation
 from onewrite_lab.tap.exchange import Arrival, Exchange
-from onewrite_lab.tap.http1 import Request, RequestParser, parse_response_head
+from onewrite_lab.tap.http1 import Request, RequestParser
 from onewrite_lab.tap.server import Tap
 
 __all__ = [
@@ -22,5 +22,4 @@ __all__ = [
     "RequestParser",
     "Script",
     "Tap",
-    "parse_response_head",
 ]

@@ -10,7 +10,7 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Request", "RequestParser", "header_values", "parse_response_head"]
+__all__ = ["Request", "RequestParser", "header_values"]
 
 # RFC 9110 5.6.2 (token), RFC 9112 3 (request line), RFC 9110 5.5 (field value: VCHAR, obs-text, SP, HTAB).
 TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
@@ -209,19 +209,3 @@ class RequestParser:
         del self._buffer[:2]
         self._chunk_state = "size"
         return True
-
-
-def parse_response_head(head: bytes) -> tuple[int, list[tuple[str, str]]]:
-    """Status and headers of a response head (the reference client's reader). Raises ValueError."""
-    lines = head[:-4].split(b"\r\n")
-    match = re.match(rb"HTTP/1\.[01] ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?\Z", lines[0])
-    if match is None:
-        raise ValueError(f"status line {lines[0][:80]!r}")
-    headers = []
-    for line in lines[1:]:
-        name, colon, value = line.partition(b":")
-        value = value.strip(b" \t")
-        if not colon or not TOKEN.match(name) or not FIELD_VALUE.match(value):
-            raise ValueError(f"header line {line[:80]!r}")
-        headers.append((name.decode("latin-1"), value.decode("latin-1")))
-    return int(match.group(1)), headers
