@@ -106,10 +106,8 @@ function leave (name) {
 }
 
 function howToUseOurs (name) {
-  const ours = name === 'ProxyAgent' || name === 'EnvHttpProxyAgent' || name === 'RetryAgent' ? name : 'Agent'
-  const how = name === 'MockAgent'
-    ? 'new MockAgent({ agent: new Agent() })'
-    : `setGlobalDispatcher(new ${ours}(…)) with the same options`
+  const ours = ['ProxyAgent', 'EnvHttpProxyAgent', 'RetryAgent'].includes(name) ? name : 'Agent'
+  const how = name === 'MockAgent' ? 'new MockAgent({ agent: new Agent() })' : `new ${ours}(…) with the same options`
   return `the program chose it (class ${name}); use ${how}, with the class ${ours} of onewrite`
 }
 

@@ -6,7 +6,6 @@ import { callsControllersWhenSent } from '../base-version.js'
 import { mostHeld, withKeys } from '../config.js'
 import { Call } from '../timing/call.js'
 import { afterHook, isInHook } from '../timing/hooks.js'
-import { isInMemory } from '../wire/body.js'
 import { encodeForm } from '../wire/multipart.js'
 import { isController, isValidHandler, TimedHandler, timedHandler } from './handlers.js'
 
@@ -14,7 +13,7 @@ import { isController, isValidHandler, TimedHandler, timedHandler } from './hand
 export const kConfig = Symbol('onewrite config')
 /** Where a Pool or Client has its origin, which is not in the options of its dispatches. */
 export const kOrigin = Symbol('onewrite origin')
-/** undici's own dispatch, of each class. */
+/** undici's own dispatch, of each class. It also gets the call, where there is one. */
 export const kBase = Symbol('onewrite base dispatch')
 /** Key in the options of a dispatch: the call whose attempts are made below, as retries or redirects. */
 const kComposed = Symbol('onewrite composed call')
@@ -32,22 +31,20 @@ const kAttempt = Symbol('onewrite attempt')
 export const withDispatch = (Base) => /** @type {any} */ (class extends /** @type {any} */ (Base) {
   dispatch (opts, handler) {
     const config = /** @type {any} */ (this)[kConfig]
-    if (config.disabled) return this[kBase](opts, handler)
     const call = config.timed ? callOf(opts, handler) : undefined
     // A dispatcher of ours above has begun the call.
     if (call !== undefined) {
       call.join(config)
-      return this[kBase](opts, handler)
+      return this[kBase](opts, handler, call)
     }
-    if (!isInMemory(opts?.body) && opts.body instanceof undici.FormData && mostHeld(config) > 0) {
-      opts = encodeForm(opts, config.coalesceMax)
-    }
+    if (opts?.body instanceof undici.FormData && mostHeld(config) > 0) opts = encodeForm(opts, config.coalesceMax)
     return config.hooks === null || !isValidHandler(handler, opts)
       ? this[kBase](opts, handler)
       : timedDispatch(this, opts, handler)
   }
 
-  [kBase] (opts, handler) { return super.dispatch(opts, handler) }
+  /** @param {Call} [call] of which this is an attempt */
+  [kBase] (opts, handler, call) { return super.dispatch(opts, handler) }
 
   /** Above each of the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
   compose (...args) {
@@ -75,7 +72,7 @@ function timedDispatch (self, opts, handler) {
 
 function send (self, opts, timed) {
   try {
-    return self[kBase](opts, timed)
+    return self[kBase](opts, timed, timed.call)
   } catch (error) {
     timed.call.fail(error)
     throw error
@@ -127,7 +124,7 @@ function composedCall (opts, handler) {
 }
 
 /** @returns {Call | undefined} the call of which this dispatch is an attempt */
-export function callOf (opts, handler) {
+function callOf (opts, handler) {
   return handler instanceof TimedHandler && !handler.composed ? handler.call : opts?.[kAttempt]
 }
 

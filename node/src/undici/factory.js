@@ -8,7 +8,7 @@ import { baseIsSupported, kConnector } from '../base-version.js'
 import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { leaveSocket, wrapConnector } from './connector.js'
-import { callOf, kBase, kConfig, kOrigin, originOf, withDispatch } from './dispatch.js'
+import { kBase, kConfig, kOrigin, originOf, withDispatch } from './dispatch.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {import('./connector.js').ClientConfig} ClientConfig */
@@ -53,12 +53,12 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
     this[kOrigin] = originOf(origin)
   }
 
-  [kBase] (opts, handler) {
-    const call = callOf(opts, handler)
-    call?.carriedBy(this.line)
+  [kBase] (opts, handler, call) {
     // V8 looks up `super[kBase]` anew at each call.
     const dispatch = () => Client.prototype.dispatch.call(this, opts, handler)
-    return call === undefined ? dispatch() : call.within(dispatch)
+    if (call === undefined) return dispatch()
+    call.carriedBy(this.line)
+    return call.within(dispatch)
   }
 }
 

@@ -17,22 +17,20 @@ const settled = Promise.resolve()
  * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
  */
 export function isValidHandler (handler, opts) {
-  if (handler === null || typeof handler !== 'object' || !may(handler.onBodySent)) return false
-  const upgrade = opts?.upgrade || opts?.method === 'CONNECT'
-  if (!isController(handler)) {
-    return has(handler, 'onConnect') && has(handler, 'onError') && (upgrade
-      ? has(handler, 'onUpgrade')
-      : has(handler, 'onHeaders') && has(handler, 'onData') && has(handler, 'onComplete'))
-  }
+  if (handler === null || typeof handler !== 'object') return false
+  if (handler.onBodySent !== undefined && typeof handler.onBodySent !== 'function') return false
+  const isUpgrade = opts?.upgrade || opts?.method === 'CONNECT'
+  if (!isController(handler)) return hasAll(handler, isUpgrade ? LEGACY_UPGRADE : LEGACY)
   // undici 7 checks no more.
-  if (!callsControllersWhenSent) return true
-  return has(handler, 'onResponseError') && may(handler.onRequestSent) && (upgrade
-    ? has(handler, 'onRequestUpgrade')
-    : has(handler, 'onResponseStart') && has(handler, 'onResponseData') && has(handler, 'onResponseEnd'))
+  return !callsControllersWhenSent || hasAll(handler, isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER)
 }
 
-function has (handler, name) { return typeof handler[name] === 'function' }
-function may (method) { return method === undefined || typeof method === 'function' }
+const LEGACY = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
+const LEGACY_UPGRADE = ['onConnect', 'onError', 'onUpgrade']
+const CONTROLLER = ['onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
+const CONTROLLER_UPGRADE = ['onResponseError', 'onRequestUpgrade']
+
+function hasAll (handler, methods) { return methods.every((name) => typeof handler[name] === 'function') }
 
 /** @param {any} handler that undici accepts @returns {boolean} it has the methods of the newer style */
 export function isController (handler) { return typeof handler.onRequestStart === 'function' }
