@@ -46,6 +46,7 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
             requested = false;
             if (chunk.hasRemaining()) { // an empty chunk would be the terminator (RFC 9112, 7.1)
                 exchange.write(new DefaultHttpContent(Unpooled.wrappedBuffer(chunk)));
+                exchange.context().flush();
             }
             pull();
         });
@@ -64,7 +65,7 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
         });
     }
 
-    /** Requests chunks one by one while the channel takes them, and flushes what was published at once. */
+    /** Requests chunks one by one while the channel takes them. */
     void pull() {
         signal(() -> {
             if (pulling || requested || subscription == null) {
@@ -76,7 +77,6 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
                 subscription.request(1);
             }
             pulling = false;
-            exchange.context().flush();
             if (!over && !requested && isWritable()) {
                 // Scheduled, not executed: tasks that are queued now run before the sockets are served.
                 exchange.context().executor().schedule(this::pull, 0, TimeUnit.NANOSECONDS);
