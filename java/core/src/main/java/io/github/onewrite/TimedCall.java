@@ -3,6 +3,7 @@ package io.github.onewrite;
 import java.time.Instant;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -404,7 +405,7 @@ public final class TimedCall extends Timing {
         delivering = false;
     }
 
-    private void deliver(java.util.function.Consumer<RecordListener> what) {
+    private void deliver(Consumer<RecordListener> what) {
         delivering = true;
         hooks.deliver(listeners, what);
         delivering = false;

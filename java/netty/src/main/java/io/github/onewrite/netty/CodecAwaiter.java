@@ -9,8 +9,8 @@ import java.net.SocketAddress;
 
 /**
  * First in a pipeline that has no HTTP/1.1 codec yet, or behind TLS: AWS SDK v2 and Armeria add the codec after their
- * customizers ran, and with ALPN after the handshake. Puts the handlers beside the codec and removes itself, also when no
- * codec comes.
+ * customizers ran, and with ALPN after the handshake. AWS SDK v2 replaces it after a CONNECT. Puts the handlers beside the
+ * codec, and removes itself when none comes.
  */
 final class CodecAwaiter extends ChannelDuplexHandler {
     static final String NAME = "onewrite.awaiter";
@@ -42,8 +42,8 @@ final class CodecAwaiter extends ChannelDuplexHandler {
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
-        if (ctx.channel().isActive()) {
-            count();
+        if (ctx.channel().isActive() && !connection.isPlaced()) {
+            count(true);
         }
     }
 
@@ -55,7 +55,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
 
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
-        count();
+        count(!connection.isPlaced());
         ctx.fireChannelActive();
         check(ctx);
     }
@@ -69,7 +69,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     /** After ALPN, the codec and the first request can come in one read: then this message is the encoded head. */
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (!late && connection.place(onewrite, false)) {
+        if (!connection.isPlaced() && connection.place(onewrite, false)) {
             late = true;
             if (onewrite.wanted() && ctx.channel().isActive()) {
                 ctx.write(message, connection.writeLate(message, promise));
@@ -89,6 +89,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
             planned = true;
             ctx.channel().eventLoop().execute(() -> {
                 planned = false;
+                late = false;
                 ctx.flush();
                 check(ctx);
             });
@@ -115,19 +116,17 @@ final class CodecAwaiter extends ChannelDuplexHandler {
             ctx.pipeline().addAfter(tls.name(), NAME, this);
             return;
         }
-        boolean placed = connection.place(onewrite, false);
-        if (placed && counted) {
-            counts.notJoined(-1);
-        }
-        if (placed || ++checks == CHECKS) {
+        if (connection.place(onewrite, false)) {
+            count(false);
+        } else if (++checks == CHECKS) {
             ctx.pipeline().remove(this);
         }
     }
 
-    private void count() {
-        if (!counted) {
-            counted = true;
-            counts.notJoined(1);
+    private void count(boolean without) {
+        if (counted != without) {
+            counted = without;
+            counts.notJoined(without ? 1 : -1);
         }
     }
 }

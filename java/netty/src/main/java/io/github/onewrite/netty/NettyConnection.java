@@ -141,6 +141,10 @@ public final class NettyConnection {
         return placement.place(channel.pipeline(), this, onewrite, answersHeldWrites);
     }
 
+    boolean isPlaced() {
+        return placement.isPlaced();
+    }
+
     /** Whether the writes of the next request are joined. Of {@link Ends#BY_CLIENT}, those that it was served with. */
     boolean takeJoin() {
         boolean now = join;

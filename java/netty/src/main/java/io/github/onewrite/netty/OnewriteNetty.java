@@ -238,7 +238,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
 
     /**
      * @param target completes the URL
-     * @param loop that takes the steps of the call, where it is known already
+     * @param loop takes the steps of the call; null where it is not known yet
      */
     Call begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop) {
         TimedCall timed = TimedCall.start(ready(), method, url, target, tag);
@@ -247,14 +247,6 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         }
         timed.attempt(timed.startedAtMonoNanos());
         return new Call(timed, this, loop);
-    }
-
-    /**
-     * Begins a call on a channel, which sends its request next. It ends with the last content of the response, with the
-     * channel, or by {@link Call#failed}.
-     */
-    public Call begin(Channel channel, String method, String url) {
-        return begin(method, url, "", null, channel.eventLoop()).on(channel);
     }
 
     /** The hooks, made once: a call copies nothing. */
@@ -312,8 +304,9 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         }
 
         /**
-         * The channel serves the call from now on. Its request is to be written after this. A channel that does not speak
-         * HTTP/1.1 ends no call: report its end by {@link #completed} or {@link #failed}.
+         * The channel serves the call from now on. Its request is to be written after this. The call ends with the last
+         * content of the response, with the channel, or by {@link #failed}. A channel that does not speak HTTP/1.1 ends no
+         * call: report its end by {@link #completed} or {@link #failed}.
          *
          * @return this call
          */

@@ -26,7 +26,7 @@ final class Placement {
      */
     boolean place(
             ChannelPipeline pipeline, NettyConnection connection, OnewriteNetty onewrite, boolean answersHeldWrites) {
-        if (codec != null && !codec.isRemoved()) {
+        if (isPlaced()) {
             return true;
         }
         ChannelHandlerContext top = codec(pipeline, true);
@@ -57,6 +57,10 @@ final class Placement {
                             start, config.coalesceMax(), answersHeldWrites, connection::takeJoin, System::nanoTime));
         }
         return true;
+    }
+
+    boolean isPlaced() {
+        return codec != null && !codec.isRemoved();
     }
 
     /** Puts a handler directly above the codec, below what the client has put there since. */

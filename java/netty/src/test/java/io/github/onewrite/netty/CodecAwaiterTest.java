@@ -239,7 +239,6 @@ class CodecAwaiterTest {
         off.apply(channel.pipeline()).addFirst(new Flushes());
         channel.writeInbound(text("hello"));
         assertEquals(2, flushed.size(), flushed::toString);
-        assertNull(channel.pipeline().get(CodecAwaiter.NAME));
         channel.finishAndReleaseAll();
     }
 
@@ -254,6 +253,14 @@ class CodecAwaiterTest {
         }
     }
 
+    private static void assertAround(Channel channel) {
+        List<String> names = channel.pipeline().names();
+        int codec = names.indexOf("HttpClientCodec#0");
+        assertEquals(
+                List.of(ByteHandler.NAME, "HttpClientCodec#0", CoalesceHandler.NAME, TimingHandler.NAME),
+                names.subList(codec - 1, codec + 3));
+    }
+
     @Test
     void aCodecThatComesLaterIsFound() {
         EmbeddedChannel channel = new EmbeddedChannel();
@@ -261,13 +268,27 @@ class CodecAwaiterTest {
         assertEquals("on; connections without it so far: 1", coalesce());
         channel.pipeline().addLast(new HttpClientCodec());
         channel.pipeline().fireChannelReadComplete();
-        assertNull(channel.pipeline().get(CodecAwaiter.NAME));
-        List<String> names = channel.pipeline().names();
-        int codec = names.indexOf("HttpClientCodec#0");
-        assertEquals(
-                List.of(ByteHandler.NAME, "HttpClientCodec#0", CoalesceHandler.NAME, TimingHandler.NAME),
-                names.subList(codec - 1, codec + 3));
+        assertAround(channel);
         assertEquals("on", coalesce());
+        channel.finishAndReleaseAll();
+    }
+
+    /** AWS SDK v2 sends a CONNECT through a codec, and adds another one for what follows. */
+    @Test
+    void aCodecThatIsReplacedIsFollowed() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        calls.heard(onewrite).apply(onewrite.apply(channel.pipeline()));
+        channel.pipeline().addLast("first", new HttpClientCodec());
+        channel.writeOutbound(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.CONNECT, "localhost:80"));
+        channel.writeInbound(text("HTTP/1.1 200 OK\r\n\r\n"));
+        channel.pipeline().remove("first");
+        channel.pipeline().addLast(http());
+        for (int i = 0; i < 2; i++) {
+            post(channel);
+            channel.writeInbound(text("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"));
+            assertEquals("http://localhost/items", calls.next().url());
+            assertAround(channel);
+        }
         channel.finishAndReleaseAll();
     }
 

@@ -230,7 +230,7 @@ class OnewriteNettyTest implements AppliedTwice {
             pool.release(channel).get(30, TimeUnit.SECONDS);
 
             assertSame(channel, acquire(pool));
-            onewrite.begin(channel, "POST", server.url());
+            onewrite.begin("POST", server.url()).on(channel);
             assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
             Timing reused = calls.next();
             assertEquals(Calls.REUSED, calls.names());
@@ -248,7 +248,7 @@ class OnewriteNettyTest implements AppliedTwice {
                 ChannelPool pool =
                         new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
             Channel channel = acquire(pool);
-            onewrite.begin(channel, "POST", server.url());
+            onewrite.begin("POST", server.url()).on(channel);
             CompletableFuture<Integer> answer = post(channel);
             OnewriteNetty.Call waiting = onewrite.begin("POST", server.url());
             var next = pool.acquire();
@@ -269,7 +269,7 @@ class OnewriteNettyTest implements AppliedTwice {
                 ChannelPool pool =
                         new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
             Channel channel = acquire(pool);
-            OnewriteNetty.Call call = onewrite.begin(channel, "POST", server.url());
+            OnewriteNetty.Call call = onewrite.begin("POST", server.url()).on(channel);
             assertThrows(Exception.class, () -> post(channel).get(30, TimeUnit.SECONDS));
             Timing closed = calls.next();
             calls.assertFailed(closed);
@@ -431,7 +431,7 @@ class OnewriteNettyTest implements AppliedTwice {
             try (ChannelPool pool = new FixedChannelPool(twice, handler, 1)) {
                 Channel channel = acquire(pool);
                 onewrite.apply(channel.pipeline());
-                onewrite.begin(channel, "POST", server.url());
+                onewrite.begin("POST", server.url()).on(channel);
                 assertEquals(200, postAtOnce(channel));
                 assertEquals(Outcome.OK, calls.next().outcome());
                 assertTrue(calls.none());
@@ -489,7 +489,7 @@ class OnewriteNettyTest implements AppliedTwice {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         onewrite.apply(channel.pipeline());
-        onewrite.begin(channel, "POST", "http://localhost/");
+        onewrite.begin("POST", "http://localhost/").on(channel);
         HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
         head.headers().set("content-length", 3);
         channel.write(head);
@@ -514,7 +514,7 @@ class OnewriteNettyTest implements AppliedTwice {
     private Timing timedGet(String response) throws Exception {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        onewrite.begin(channel, "GET", "http://localhost/");
+        onewrite.begin("GET", "http://localhost/").on(channel);
         channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
         channel.writeInbound(text(response));
         Timing timing = calls.next();
