@@ -55,30 +55,22 @@ Needs Linux, and the right to ptrace the process.
   onewrite watch --pid 4711
   onewrite watch --seconds 30 -- ./service"""
 HINTS = {
-    "check": "the command comes after two dashes: onewrite check [options] -- curl -d hello {url}",
-    "serve": "the command comes after two dashes: onewrite serve [options] -- CMD {port}",
-    "watch": "the command comes after two dashes: onewrite watch [options] -- CMD",
+    **{what: f"the command comes after two dashes: onewrite {what} [options] -- CMD" for what in ("check", "serve", "watch")},
     "doctor": "there is no such option; one URL at a time",
 }
 
 Options = TypeVar("Options", CheckOptions, ServeOptions, DoctorOptions, WatchOptions)
 
 
-class _Help(argparse.HelpFormatter):
-    """Descriptions keep their lines, and are as wide as the terminal."""
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """A line of a description stays a line, as wide as the terminal at most."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28)
 
-    def _format_usage(self, usage: str | None, *rest: Any) -> str:
-        return "\n".join(wrapped(f"usage: {usage}", "", "  ")) + "\n\n" if usage else super()._format_usage(usage, *rest)
-
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        lines = []
-        for line in text.splitlines():
-            own = indent + " " * (len(line) - len(line.lstrip()))
-            lines += wrapped(" ".join(line.split()) if not own else line.strip(), own, own) or [""]
-        return "\n".join(lines)
+        indents = [line[: len(line) - len(line.lstrip())] for line in text.splitlines()]
+        return "\n".join("\n".join(wrapped(line, "", own)) for line, own in zip(text.splitlines(), indents, strict=True))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -255,16 +247,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _open_standard_files() -> None:
-    """A closed one would be taken by the next file that is opened."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open("/dev/full" if number else os.devnull, os.O_RDWR)
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(1, "w")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(2, "w")
+    """A closed one would be taken by the next file that is opened, and its sys.stdout is None."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open("/dev/full" if number else os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
     for output in (sys.stdout, sys.stderr):
         if hasattr(output, "reconfigure"):
             output.reconfigure(errors="replace")  # of a locale without the characters of a report

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ from typing import IO
 
 from onewrite_cli.common.exit_status import CouldNotRun
 
-__all__ = ["ENDING", "Background", "Ran", "background", "run_command", "scratch"]
+__all__ = ["ENDING", "Background", "Ran", "background", "name_of", "run_command", "scratch"]
 
 #: The signals that end a command, and all that it has started.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -45,28 +46,34 @@ for one in sorted(held):
 """
 
 
-class _Guard:
+@functools.cache
+def _guard() -> subprocess.Popen[bytes] | None:
     """Started with the first thing to guard; ends with this process, however that ends."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def say(self, line: str) -> None:
-        """`+` begins to guard a `group` or `folder`, `-` ends it."""
-        with contextlib.suppress(OSError):  # such as an interpreter that only its parent may start
-            if self._process is None:
-                command = [sys.executable, "-I", "-S", "-c", GUARD]
-                null = subprocess.DEVNULL
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=null, stderr=null, cwd="/", start_new_session=True
-                )
-                atexit.register(self._process.communicate)
-            assert self._process.stdin is not None
-            self._process.stdin.write(f"{line}\n".encode())
-            self._process.stdin.flush()
+    command, null = [sys.executable, "-I", "-S", "-c", GUARD], subprocess.DEVNULL
+    try:
+        guard = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=null, stderr=null, cwd="/", start_new_session=True, bufsize=0
+        )
+    except OSError:  # such as an interpreter that only its parent may start
+        return None
+    atexit.register(guard.communicate)
+    return guard
 
 
-_guard = _Guard()
+def _tell_guard(line: str) -> None:
+    """`+` begins to guard a `group` or `folder`, `-` ends it."""
+    guard = _guard()
+    if guard is not None and guard.stdin is not None:
+        with contextlib.suppress(OSError):
+            guard.stdin.write(f"{line}\n".encode())
+
+
+def name_of(pid: int) -> str:
+    """The short name of a process."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "a process"
 
 
 @contextlib.contextmanager
@@ -74,11 +81,11 @@ def scratch() -> Iterator[Path]:
     """A folder that goes with the block, or with this process."""
     folder = tempfile.mkdtemp(prefix="onewrite-")
     try:
-        _guard.say(f"+folder {folder}")
+        _tell_guard(f"+folder {folder}")
         yield Path(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        _guard.say(f"-folder {folder}")
+        _tell_guard(f"-folder {folder}")
 
 
 @dataclass
@@ -130,7 +137,7 @@ class Background(subprocess.Popen[bytes]):
 @contextlib.contextmanager
 def background(arguments: list[str], environment: dict[str, str], *, show: bool) -> Iterator[Background]:
     """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
-    _guard.say("-group")  # starts it, before there is a group to lose
+    _guard()  # before there is a group to lose
     with tempfile.TemporaryFile() as kept:
         output = sys.stderr.fileno() if show else kept.fileno()
         with _interrupts_later() as interrupted:
@@ -145,7 +152,7 @@ def background(arguments: list[str], environment: dict[str, str], *, show: bool)
                 )
             except OSError as error:
                 raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
-            _guard.say(f"+group {child.pid}")
+            _tell_guard(f"+group {child.pid}")
         child.kept = None if show else kept
         try:
             if interrupted:
@@ -153,7 +160,7 @@ def background(arguments: list[str], environment: dict[str, str], *, show: bool)
             yield child
         finally:
             _end(child)
-            _guard.say(f"-group {child.pid}")
+            _tell_guard(f"-group {child.pid}")
 
 
 @contextlib.contextmanager

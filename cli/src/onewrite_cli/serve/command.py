@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import socket
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 from onewrite_lab.witness import AVAILABLE, SocketReading, WitnessError, connections, read_loss
@@ -17,7 +15,7 @@ from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
 from onewrite_cli.common.response import Client
-from onewrite_cli.common.run import background
+from onewrite_cli.common.run import background, name_of
 from onewrite_cli.common.terminal import Progress, counted
 from onewrite_cli.serve.findings import Observed, Process, judge
 
@@ -52,7 +50,7 @@ def serve(options: ServeOptions) -> Report:
     severities = read_severities(options.rules)
     if options.port is None and not any(PLACEHOLDER in part for part in options.command):
         raise CouldNotRun("write {port} where the server takes its port, or say which it takes: --port N")
-    port = options.port or _quiet_port()
+    port = options.port or _free_port()
     if _host_of(port):
         raise CouldNotRun(f"something listens on port {port} already")
     arguments = [part.replace(PLACEHOLDER, str(port)) for part in options.command]
@@ -81,21 +79,11 @@ def serve(options: ServeOptions) -> Report:
     return report
 
 
-def _quiet_port() -> int:
-    """A free port from below those that the kernel gives to clients, so that none takes it in the meantime."""
-    try:
-        below = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    except (OSError, ValueError):
-        below = 32768
-    for _ in range(100):
-        port = random.randrange(10_000, max(below, 11_000))
-        with socket.socket() as tried:
-            try:
-                tried.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise CouldNotRun("no free port: say --port N")
+def _free_port() -> int:
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        port: int = tried.getsockname()[1]
+        return port
 
 
 def _host_of(port: int) -> str | None:
@@ -158,10 +146,9 @@ class _Visit:
         Not so where the server closes connections, or has fewer threads than there are connections: its worker may
         serve one at a time, and wait for a request on an idle one.
         """
-        first, begun = self._connect(), time.monotonic()
-        kept = first.request(self._options.path, quick=False).keep_alive
+        clients, begun = [self._connect()], time.monotonic()
+        kept = clients[0].request(self._options.path, quick=False).keep_alive
         patience_s = max(FREE_S, 3 * (time.monotonic() - begun))
-        clients = [first]
         done = 0
         try:
             if kept:
@@ -181,12 +168,11 @@ class _Visit:
     def _answers(self, client: Client, patience_s: float) -> bool:
         """True if a thread of the server takes this connection while the others stay open."""
         usual_s, client.timeout_s = client.timeout_s, patience_s
-        try:
+        with contextlib.suppress(TimeoutError):
             client.request(self._options.path, quick=False)
-        except TimeoutError:
-            return False
-        client.timeout_s = usual_s
-        return True
+            client.timeout_s = usual_s
+            return True
+        return False
 
     def _use(self, client: Client, *, look_first: bool = False) -> Client:
         """Make the requests of one connection, with a new connection each time the server closes it; return the open one."""
@@ -223,16 +209,9 @@ class _Visit:
         if not found:
             seen.unread = "no process of the command owns the connections (a container, a daemon or another user?)"
             return
-        seen.accepted.append(Process(found[0].pid, _name(found[0].pid), found[0].nodelay))
+        seen.accepted.append(Process(found[0].pid, name_of(found[0].pid), found[0].nodelay))
 
     def _add_controls(self) -> None:
         split_ns, single_ns = answer_controls()
         self.seen.split_tails_ns += split_ns
         self.seen.single_tails_ns += single_ns
-
-
-def _name(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return "a process"

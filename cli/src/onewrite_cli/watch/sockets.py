@@ -8,6 +8,7 @@ from pathlib import Path
 from onewrite_lab.witness import SocketReading, connections
 
 from onewrite_cli.common.origin import authority
+from onewrite_cli.common.run import name_of
 
 __all__ = ["HOLD_MS", "WatchedSocket", "Watcher"]
 
@@ -78,7 +79,7 @@ class Watcher:
             if watched is None:
                 listening = _listening_ports(self.pid) if listening is None else listening
                 watched = WatchedSocket(
-                    _name(reading.pid),
+                    f"{name_of(reading.pid)} {reading.pid}",
                     "in" if reading.local_port in listening else "out",
                     reading.local_port,
                     reading.peer.removeprefix("::ffff:"),
@@ -93,13 +94,6 @@ class Watcher:
         for watched in before.values():
             watched.open = False
         self.samples += 1
-
-
-def _name(pid: int) -> str:
-    try:
-        return f"{Path(f'/proc/{pid}/comm').read_text().strip()} {pid}"
-    except OSError:
-        return str(pid)
 
 
 def _listening_ports(pid: int) -> set[int]:
