@@ -3,16 +3,14 @@
 import { CURRENT, globalDispatchers, LEGACY } from './undici/before.js'
 import * as undici from 'undici'
 import { base } from './base-version.js'
-import { mostHeld, resolveConfig } from './config.js'
+import { resolveConfig } from './config.js'
 import { guardStatus } from './http/guard.js'
 import { hookFailures, mergeHooks } from './timing/hooks.js'
 import { Agent } from './undici/agent.js'
 import { kConfig } from './undici/dispatch.js'
 import { configOf } from './undici/factory.js'
 import { placeForOurs } from './undici/global.js'
-import { EnvHttpProxyAgent } from './undici/proxy-agent.js'
 import { VERSION } from './version.js'
-import { inOnePiece } from './wire/multipart.js'
 
 /** @typedef {import('./timing/hooks.js').Hooks} Hooks */
 /** @typedef {import('./undici/agent.js').AgentOptions} AgentOptions */
@@ -188,31 +186,6 @@ function stateOfFetch () {
 /** @param {Place} place @param {AgentOptions} given @param {boolean} timed its clients take times */
 function agentFor ({ Class = Agent, options }, given, timed) {
   const { hooks, ...config } = configOf(given, true, given.connect)
-  const own = { ...config, timed, get hooks () { return hooksOfAll } }
-  const all = /** @type {any} */ ({ ...options, ...given, [kConfig]: own })
-  return Class === EnvHttpProxyAgent ? new FetchProxyAgent(all) : new FetchAgent(all)
-}
-
-/**
- * What only requests of fetch need: fetch gives a form as an iterator over its parts, in which a file takes turns of
- * the event loop. A small form is brought into one piece. Only a form has both a length and a multipart type.
- * @param {any} opts of a dispatch
- */
-function withForm (opts, config) {
-  const { headers, body } = opts ?? {}
-  if (typeof body?.[Symbol.asyncIterator] !== 'function' || !headers || Array.isArray(headers)) return opts
-  if (mostHeld(config) === 0) return opts
-  const valueOf = (wanted) => headers[Object.keys(headers).find((name) => name.toLowerCase() === wanted) ?? '']
-  const form = String(valueOf('content-type')).startsWith('multipart/form-data; boundary=')
-  return form && Number(valueOf('content-length')) <= config.coalesceMax ? { ...opts, body: inOnePiece(body) } : opts
-}
-
-/** Our Agent, with what only requests of fetch need. */
-class FetchAgent extends Agent {
-  dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
-}
-
-/** The same for proxies from the environment. */
-class FetchProxyAgent extends EnvHttpProxyAgent {
-  dispatch (opts, handler) { return super.dispatch(withForm(opts, /** @type {any} */ (this)[kConfig]), handler) }
+  const own = { ...config, timed, ofFetch: true, get hooks () { return hooksOfAll } }
+  return new Class(/** @type {any} */ ({ ...options, ...given, [kConfig]: own }))
 }

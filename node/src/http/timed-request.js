@@ -81,8 +81,6 @@ class TimedRequest {
     if (this.call.running) this.call.acquired(this.connection)
   }
 
-  read () { this.call.read() }
-
   /** The socket is destroyed. Node marks the request later, so a mark that is set now is the caller's. */
   socketDestroyed () { this.givenUp ??= this.request.destroyed }
 

@@ -35,7 +35,7 @@ export class Connection {
   call = null
   /**
    * The request that has this connection, where its carrier takes part.
-   * @type {{read: () => void, socketDestroyed: () => void} | null}
+   * @type {{socketDestroyed: () => void} | null}
    */
   carrier = null
   /** @type {any} */
@@ -230,7 +230,7 @@ const watchedBothWays = {
   ...watched,
   push (chunk, encoding) {
     const { connection, originals } = this[kWatch]
-    if (chunk !== null) connection.carrier?.read()
+    if (chunk !== null) connection.call?.read()
     return originals.push.call(this, chunk, encoding)
   },
   _destroy (error, callback) {

@@ -6,7 +6,7 @@ import { callsControllersWhenSent } from '../base-version.js'
 import { mostHeld, withKeys } from '../config.js'
 import { Call } from '../timing/call.js'
 import { afterHook, isInHook } from '../timing/hooks.js'
-import { encodeForm } from '../wire/multipart.js'
+import { encodeForm, joinForm } from '../wire/multipart.js'
 import { isController, isValidHandler, TimedHandler, timedHandler } from './handlers.js'
 
 /** Where a dispatcher of ours has its config. Not a #field, because a composed dispatcher is a Proxy. */
@@ -37,7 +37,8 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
       call.join(config)
       return this[kBase](opts, handler, call)
     }
-    if (opts?.body instanceof undici.FormData && mostHeld(config) > 0) opts = encodeForm(opts, config.coalesceMax)
+    if (opts?.body instanceof undici.FormData) opts = encodeForm(opts, mostHeld(config))
+    else if (config.ofFetch) opts = joinForm(opts, mostHeld(config))
     return config.hooks === null || !isValidHandler(handler, opts)
       ? this[kBase](opts, handler)
       : timedDispatch(this, opts, handler)

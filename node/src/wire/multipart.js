@@ -20,7 +20,7 @@ const quoted = (/** @type {string} */ text) => text.replace(/\n/g, '%0A').replac
  * @returns {any} opts with the encoded body and its headers; opts as they are where undici has more to decide
  */
 export function encodeForm (opts, max) {
-  const headers = flat(opts.headers)
+  const headers = max === 0 ? null : flat(opts.headers)
   if (headers === null || has(headers, 'content-length')) return opts
   const boundary = `----formdata-undici-0${String(randomInt(1e11)).padStart(11, '0')}`
   /** @type {(Buffer | Blob)[]} */
@@ -43,6 +43,20 @@ export function encodeForm (opts, max) {
   return withKeys(opts, { headers, body: inOnePiece(piecewise(parts)) })
 }
 
+/**
+ * The same for fetch, which gives a form as an iterator over its parts. Only a form has both a length and a multipart
+ * type.
+ * @param {any} opts of a dispatch by fetch
+ * @param {number} max bytes
+ */
+export function joinForm (opts, max) {
+  const { headers, body } = opts ?? {}
+  if (max === 0 || typeof body?.[Symbol.asyncIterator] !== 'function' || !headers || Array.isArray(headers)) return opts
+  const valueOf = (wanted) => headers[Object.keys(headers).find((name) => name.toLowerCase() === wanted) ?? '']
+  const isForm = String(valueOf('content-type')).startsWith('multipart/form-data; boundary=')
+  return isForm && Number(valueOf('content-length')) <= max ? { ...opts, body: inOnePiece(body) } : opts
+}
+
 async function * piecewise (parts) {
   for (const part of parts) {
     if (part instanceof Uint8Array) yield part
@@ -51,7 +65,7 @@ async function * piecewise (parts) {
 }
 
 /** Joins what a body yields that is known to be small and in memory. @param {AsyncIterable<Uint8Array>} body */
-export async function * inOnePiece (body) {
+async function * inOnePiece (body) {
   const pieces = []
   for await (const piece of body) pieces.push(piece)
   yield Buffer.concat(pieces)
