@@ -2,10 +2,9 @@ package io.github.onewrite.client;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
-import io.netty.util.ReferenceCountUtil;
 import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -16,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * channel on which something arrives. It also keeps the time limit of that exchange: one timer per channel, which is
  * scheduled again only when it runs out, because a timer per call costs more than the rest of the limit.
  */
-final class Connection extends ChannelInboundHandlerAdapter implements Runnable {
+final class Connection extends SimpleChannelInboundHandler<HttpObject> implements Runnable {
     private @Nullable ChannelHandlerContext context;
     private final Settings settings;
     private final long created = System.nanoTime();
@@ -96,15 +95,11 @@ final class Connection extends ChannelInboundHandlerAdapter implements Runnable 
     }
 
     @Override
-    public void channelRead(ChannelHandlerContext ctx, Object message) {
-        try {
-            if (exchange == null) {
-                ctx.close();
-            } else {
-                exchange.read((HttpObject) message);
-            }
-        } finally {
-            ReferenceCountUtil.release(message);
+    protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {
+        if (exchange == null) {
+            ctx.close();
+        } else {
+            exchange.read(part);
         }
     }
 

@@ -45,7 +45,7 @@ import org.jspecify.annotations.Nullable;
  * One call: waits for a channel of the pool, sends the request, reads the response and gives the channel back. Confined to
  * the pool's event loop, except for {@link #start} and {@link #onLoop}.
  */
-abstract class Exchange<T> implements Runnable {
+abstract class Exchange<T> {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
@@ -95,15 +95,10 @@ abstract class Exchange<T> implements Runnable {
     final void start(OriginPool of, Target target) {
         message = request.message(target, settings);
         pool = of;
-        if (of.loop().inEventLoop()) {
-            run();
-        } else {
-            of.loop().execute(this);
-        }
+        of.loop().execute(this::acquire);
     }
 
-    @Override
-    public final void run() {
+    private void acquire() {
         if (over) {
             return;
         }

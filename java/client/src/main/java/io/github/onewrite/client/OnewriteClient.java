@@ -92,9 +92,7 @@ public final class OnewriteClient implements AutoCloseable {
         } catch (InterruptedException e) {
             future.cancel(true);
             Thread.currentThread().interrupt();
-            InterruptedIOException interrupted = new InterruptedIOException("interrupted while waiting for a response");
-            interrupted.initCause(e);
-            throw interrupted;
+            throw new InterruptedIOException("interrupted while waiting for a response");
         } catch (ExecutionException e) {
             Throwable cause = Objects.requireNonNull(e.getCause());
             if (cause instanceof IOException failed) {
@@ -151,6 +149,6 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     private OriginPool pool(Target.Origin origin) {
-        return new OriginPool(settings, origin, transport, open, onewrite);
+        return new OriginPool(settings, origin, transport.group().next(), transport.channels(), open, onewrite);
     }
 }

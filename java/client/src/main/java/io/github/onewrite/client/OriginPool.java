@@ -60,13 +60,8 @@ final class OriginPool extends FixedChannelPool {
     private final FutureListener<Object> loopEnded = ended ->
             List.copyOf(calls).forEach(call -> call.fail(new RejectedExecutionException("the event loop has ended")));
 
-    OriginPool(
-            Settings settings, Target.Origin origin, Transport transport, ChannelGroup open, OnewriteNetty onewrite) {
-        this(settings, origin, transport.group().next(), transport.channels(), open, onewrite);
-    }
-
     @SuppressWarnings("unchecked")
-    private OriginPool(
+    OriginPool(
             Settings settings,
             Target.Origin origin,
             EventLoop loop,

@@ -3,6 +3,7 @@ package io.github.onewrite.driver;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
 import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.TimingOptions;
 
 /**
  * The adapter options of an {@code open} message, by their canonical names. The adapter refuses a value out
@@ -11,8 +12,23 @@ import io.github.onewrite.OnewriteConfig;
 final class AdapterOptions {
     private AdapterOptions() {}
 
-    /** @throws IllegalArgumentException when the adapter refuses a value */
-    static OnewriteConfig of(JsonObject given) {
+    /**
+     * Sets the switches and the hooks of a client whose calls have a recording as their tag.
+     *
+     * @throws IllegalArgumentException when the adapter refuses a value
+     */
+    static <S extends TimingOptions<S>> S apply(S customizer, Options options) {
+        customizer.config(switches(options.adapter()));
+        if (options.withOnTiming()) {
+            customizer.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
+        }
+        if (options.withListener()) {
+            customizer.listenerFactory((method, url, tag) -> (Recording) tag);
+        }
+        return customizer;
+    }
+
+    static OnewriteConfig switches(JsonObject given) {
         OnewriteConfig config = OnewriteConfig.defaults();
         for (String name : given.keySet()) {
             JsonPrimitive value = given.getAsJsonPrimitive(name);

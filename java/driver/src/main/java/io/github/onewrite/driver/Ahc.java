@@ -8,10 +8,10 @@ import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.function.UnaryOperator;
 import org.asynchttpclient.AsyncHandler;
 import org.asynchttpclient.AsyncHttpClient;
@@ -33,19 +33,12 @@ import org.asynchttpclient.request.body.multipart.StringPart;
  */
 final class Ahc extends Client {
     private final AsyncHttpClient client;
-    private final Queue<Answer> waiting = new ArrayDeque<>();
-    private int free;
+    private final ExecutorService callers;
 
     /** @param customizer null for stock */
     Ahc(Options options, UnaryOperator<DefaultAsyncHttpClientConfig.Builder> customizer) {
         super(options);
-        this.free = options.poolSize();
-        if (options.poolTimeoutMs() > 0) {
-            throw new Skip("AsyncHttpClient has no queue to wait in");
-        }
-        if (options.customConnector()) {
-            throw new Skip("AsyncHttpClient makes its channels itself");
-        }
+        callers = Executors.newFixedThreadPool(options.poolSize());
         DefaultAsyncHttpClientConfig.Builder config = Dsl.config()
                 .setUseNativeTransport(true)
                 .setUseOnlyEpollNativeTransport(true)
@@ -70,56 +63,11 @@ final class Ahc extends Client {
     @Override
     Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
         Answer answer = new Answer(call, recording, reply, done);
-        done.whenComplete((ended, none) -> over(answer));
-        synchronized (waiting) {
-            if (free == 0) {
-                waiting.add(answer);
-                return () -> cancel(answer);
-            }
-            free--;
-        }
-        start(answer);
-        return () -> cancel(answer);
-    }
-
-    private void start(Answer answer) {
-        try {
-            Request request = request(answer.call, answer);
-            answer.sent = answer.recording == null
-                    ? client.executeRequest(request, answer)
-                    : answer.recording.starting(() -> client.executeRequest(request, answer));
-        } catch (RuntimeException e) {
-            answer.done.complete(answer.reply.failed(e));
-        }
-    }
-
-    private void over(Answer answer) {
-        Answer next;
-        synchronized (waiting) {
-            if (waiting.remove(answer)) {
-                return;
-            }
-            next = waiting.poll();
-            if (next == null) {
-                free++;
-            }
-        }
-        if (next != null) {
-            start(next);
-        }
-    }
-
-    private void cancel(Answer answer) {
-        boolean queued;
-        synchronized (waiting) {
-            queued = waiting.contains(answer);
-        }
-        if (queued) {
-            answer.reply.called = false;
-            answer.done.complete(answer.reply.cancelled());
-        } else if (answer.sent != null) {
-            answer.sent.cancel(true);
-        }
+        callers.execute(() -> {
+            answer.send();
+            done.join();
+        });
+        return answer::cancel;
     }
 
     private static Request request(Call call, Answer answer) {
@@ -165,6 +113,7 @@ final class Ahc extends Client {
 
     @Override
     public void close() {
+        callers.shutdown();
         try {
             client.close();
         } catch (IOException e) {
@@ -172,13 +121,13 @@ final class Ahc extends Client {
         }
     }
 
-    /** Reads a response into a reply. */
-    private static final class Answer implements AsyncHandler<Void> {
+    /** A call, which reads the response into a reply. */
+    private final class Answer implements AsyncHandler<Void> {
         private final Call call;
         private final Recording recording;
         private final Reply reply;
         private final CompletableFuture<Reply> done;
-        private volatile ListenableFuture<?> sent;
+        private ListenableFuture<?> sent;
         private volatile Channel channel;
 
         Answer(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
@@ -186,6 +135,29 @@ final class Ahc extends Client {
             this.recording = recording;
             this.reply = reply;
             this.done = done;
+        }
+
+        synchronized void send() {
+            if (done.isDone()) {
+                return;
+            }
+            try {
+                Request request = request(call, this);
+                sent = recording == null
+                        ? client.executeRequest(request, this)
+                        : recording.starting(() -> client.executeRequest(request, this));
+            } catch (RuntimeException e) {
+                done.complete(reply.failed(e));
+            }
+        }
+
+        synchronized void cancel() {
+            if (sent != null) {
+                sent.cancel(true);
+            } else {
+                reply.called = false;
+                done.complete(reply.cancelled());
+            }
         }
 
         @Override

@@ -1,7 +1,6 @@
 package io.github.onewrite.driver;
 
 import io.netty.bootstrap.Bootstrap;
-import io.netty.buffer.ByteBufInputStream;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -23,11 +22,9 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.PrematureChannelClosureException;
-import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
-import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContent;
@@ -47,11 +44,11 @@ import io.netty.handler.stream.ChunkedNioFile;
 import io.netty.handler.stream.ChunkedStream;
 import io.netty.handler.stream.ChunkedWriteHandler;
 import io.netty.util.concurrent.Future;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.util.Map;
 import java.util.Set;
@@ -191,17 +188,13 @@ final class BareNetty extends Client {
         void prepare() {
             URI uri = URI.create(call.url());
             tls = "https".equalsIgnoreCase(uri.getScheme());
-            if (uri.getRawAuthority() == null || (!tls && !"http".equalsIgnoreCase(uri.getScheme()))) {
+            if (uri.getHost() == null || (!tls && !"http".equalsIgnoreCase(uri.getScheme()))) {
                 throw new IllegalArgumentException("no URL of http or https");
             }
             String authority =
                     uri.getRawAuthority().substring(uri.getRawAuthority().lastIndexOf('@') + 1);
-            int colon = authority.lastIndexOf(':') > authority.lastIndexOf(']') ? authority.lastIndexOf(':') : -1;
-            String name = colon < 0 ? authority : authority.substring(0, colon);
-            host = name.startsWith("[") ? name.substring(1, name.length() - 1) : name;
-            port = colon < 0 || colon == authority.length() - 1
-                    ? (tls ? 443 : 80)
-                    : Integer.parseInt(authority.substring(colon + 1));
+            host = uri.getHost().replaceAll("[\\[\\]]", "");
+            port = uri.getPort() < 0 ? (tls ? 443 : 80) : uri.getPort();
             String path = (uri.getRawPath().isEmpty() ? "/" : uri.getRawPath())
                     + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery());
             boolean absolute = options.proxy() != null && !tls;
@@ -221,11 +214,8 @@ final class BareNetty extends Client {
             if (call.hasHeader("content-length") || call.hasHeader("transfer-encoding")) {
                 return;
             }
-            if (length > 0
-                    || (length == 0
-                            && (WITH_BODY.contains(call.method())
-                                    || !(call.body() instanceof Payload.None
-                                            || call.body() instanceof Payload.Memory)))) {
+            boolean streamed = call.body() instanceof Payload.Stream || call.body() instanceof Payload.OpenFile;
+            if (length > 0 || (length == 0 && (streamed || WITH_BODY.contains(call.method())))) {
                 headers.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
             } else if (length < 0) {
                 HttpUtil.setTransferEncodingChunked(head, true);
@@ -268,23 +258,13 @@ final class BareNetty extends Client {
                     put(head);
                     chunk(stream, 0);
                 } else {
-                    ByteBuffer bytes = body instanceof Payload.Memory memory ? memory.buffer() : ByteBuffer.allocate(0);
-                    if (control) {
-                        channel.writeAndFlush(head);
-                        last(new DefaultLastHttpContent(Unpooled.wrappedBuffer(bytes)));
-                    } else if (bytes.remaining() > LARGE) {
-                        put(head);
-                        last(new HttpChunkedInput(
-                                new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(bytes)), LARGE / 4)));
-                    } else {
-                        last(new DefaultFullHttpRequest(
-                                head.protocolVersion(),
-                                head.method(),
-                                head.uri(),
-                                Unpooled.wrappedBuffer(bytes),
-                                head.headers(),
-                                EmptyHttpHeaders.INSTANCE));
-                    }
+                    byte[] bytes = body instanceof Payload.Memory memory ? memory.bytes() : new byte[0];
+                    put(head);
+                    last(
+                            bytes.length > LARGE
+                                    ? new HttpChunkedInput(
+                                            new ChunkedStream(new ByteArrayInputStream(bytes), LARGE / 4))
+                                    : new DefaultLastHttpContent(Unpooled.wrappedBuffer(bytes)));
                 }
             } catch (Exception e) {
                 fail(e);

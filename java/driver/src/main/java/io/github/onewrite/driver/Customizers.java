@@ -1,6 +1,5 @@
 package io.github.onewrite.driver;
 
-import io.github.onewrite.TimingOptions;
 import io.github.onewrite.ahc.OnewriteAhc;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
@@ -14,31 +13,20 @@ final class Customizers {
     private Customizers() {}
 
     static UnaryOperator<OkHttpClient.Builder> okHttp(Options options) {
-        return tagged(OnewriteOkHttp.create(), options)::apply;
+        return AdapterOptions.apply(OnewriteOkHttp.create(), options)::apply;
     }
 
     static UnaryOperator<HttpClient> reactorNetty(Options options) {
-        return tagged(OnewriteReactorNetty.create(), options)::apply;
+        return AdapterOptions.apply(OnewriteReactorNetty.create(), options)::apply;
     }
 
     /** AsyncHttpClient's requests carry no tag, but its request filter runs on the thread that starts the call. */
     static UnaryOperator<DefaultAsyncHttpClientConfig.Builder> ahc(Options options) {
-        OnewriteAhc customizer = OnewriteAhc.create().config(AdapterOptions.of(options.adapter()));
+        OnewriteAhc customizer = OnewriteAhc.create().config(AdapterOptions.switches(options.adapter()));
         if (options.withHooks()) {
             customizer.onTiming(Recording::onTimingOfEnded);
             customizer.listenerFactory((method, url, tag) -> Recording.starting());
         }
         return customizer::apply;
-    }
-
-    private static <S extends TimingOptions<S>> S tagged(S customizer, Options options) {
-        customizer.config(AdapterOptions.of(options.adapter()));
-        if (options.withOnTiming()) {
-            customizer.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
-        }
-        if (options.withListener()) {
-            customizer.listenerFactory((method, url, tag) -> (Recording) tag);
-        }
-        return customizer;
     }
 }

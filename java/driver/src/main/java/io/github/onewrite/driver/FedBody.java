@@ -5,7 +5,6 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import java.io.IOException;
 import java.util.Iterator;
-import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -17,7 +16,7 @@ import org.asynchttpclient.request.body.generator.QueueBasedFeedableBodyGenerato
  * Feeds chunks to AsyncHttpClient: all at once, or each a pause after the previous one was taken. The pause is a task of
  * the connection's event loop, so that a loop that runs late does not find two chunks to be sent together.
  */
-final class FedBody extends QueueBasedFeedableBodyGenerator<Queue<BodyChunk>> {
+final class FedBody extends QueueBasedFeedableBodyGenerator<ConcurrentLinkedQueue<BodyChunk>> {
     private final Iterator<byte[]> chunks;
     private final long declaredSize;
     private final long gapMs;

@@ -1,15 +1,12 @@
 package io.github.onewrite.driver;
 
-import io.netty.util.Version;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
-import java.util.Properties;
-import org.asynchttpclient.AsyncHttpClient;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A client kind of the protocol. {@code onewrite} is the adapter's own client and {@code stock} bare Netty, both with the
@@ -65,7 +62,7 @@ enum Kinds {
     }
 
     String protocolName() {
-        return name().toLowerCase(java.util.Locale.ROOT);
+        return name().toLowerCase(Locale.ROOT);
     }
 
     /**
@@ -109,18 +106,21 @@ enum Kinds {
     }
 
     Client open(Options options) {
-        if (options.withHooks() && (this == STOCK || this == CONTROL)) {
-            throw new Skip("this client has no timing hooks");
+        for (String need : options.needs()) {
+            if (!capabilities(options.api()).contains(need)) {
+                throw new Skip("the " + protocolName() + " client of " + options.api() + " has no " + need);
+            }
+        }
+        if (options.poolTimeoutMs() > 0
+                && (options.api().equals("okhttp") || options.api().equals("ahc"))) {
+            throw new Skip(options.api() + " has no time limit for its queue");
         }
         boolean patched = this == PATCHED;
         return switch (options.api()) {
             case "okhttp" -> new OkHttp(options, patched ? Customizers.okHttp(options) : null);
             case "reactor-netty" -> new ReactorNetty(options, patched ? Customizers.reactorNetty(options) : null);
             case "ahc" -> new Ahc(options, patched ? Customizers.ahc(options) : null);
-            default -> {
-                options.refuseRetriesAndRedirects();
-                yield this == ONEWRITE ? new OwnClient(options) : new BareNetty(options, this == CONTROL);
-            }
+            default -> this == ONEWRITE ? new OwnClient(options) : new BareNetty(options, this == CONTROL);
         };
     }
 
@@ -128,26 +128,18 @@ enum Kinds {
         return FEATURES.containsKey(api) ? api : "netty";
     }
 
+    /** By the name of its jar. */
     static String baseVersion(String api) {
-        return switch (api) {
-            case "okhttp" -> okhttp3.OkHttp.VERSION;
-            case "reactor-netty" ->
-                reactor.netty.http.client.HttpClient.class.getPackage().getImplementationVersion();
-            case "ahc" -> ahcVersion();
-            default -> Version.identify().get("netty-codec-http").artifactVersion();
-        };
-    }
-
-    /** From its Maven properties, because its constant AsyncHttpClientConfigDefaults.AHC_VERSION is not filled in. */
-    private static String ahcVersion() {
-        Properties maven = new Properties();
-        try (InputStream in = AsyncHttpClient.class.getResourceAsStream(
-                "/META-INF/maven/org.asynchttpclient/async-http-client/pom.properties")) {
-            maven.load(in);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return maven.getProperty("version");
+        String artifact =
+                switch (api) {
+                    case "okhttp" -> "okhttp(?:-jvm)?";
+                    case "reactor-netty" -> "reactor-netty-http";
+                    case "ahc" -> "async-http-client";
+                    default -> "netty-codec-http";
+                };
+        Matcher jar =
+                Pattern.compile("/" + artifact + "-(\\d[^/:]*)\\.jar").matcher(System.getProperty("java.class.path"));
+        return jar.find() ? jar.group(1) : "unknown";
     }
 
     /** The adapter's version, from the manifest of the driver's jar. */

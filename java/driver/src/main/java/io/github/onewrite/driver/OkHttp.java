@@ -34,15 +34,6 @@ final class OkHttp extends Client {
     /** @param customizer null for stock */
     OkHttp(Options options, UnaryOperator<OkHttpClient.Builder> customizer) {
         super(options);
-        if (options.retries() > 0) {
-            throw new Skip("OkHttp has no count of retries");
-        }
-        if (!options.socketOptions().isEmpty()) {
-            throw new Skip("OkHttp has no socket options; a socket factory decides");
-        }
-        if (options.poolTimeoutMs() > 0) {
-            throw new Skip("OkHttp has no time limit for its queue");
-        }
         Dispatcher dispatcher = new Dispatcher();
         dispatcher.setMaxRequestsPerHost(options.poolSize());
         OkHttpClient.Builder builder = new OkHttpClient.Builder()

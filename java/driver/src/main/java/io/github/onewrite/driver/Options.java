@@ -11,6 +11,7 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import javax.net.ssl.SSLException;
 
@@ -67,14 +68,24 @@ record Options(
         return withHooks() && !hooks.equals("on_timing");
     }
 
-    /** Throws {@link Skip} for options that a client kind does not support, before anything is opened. */
-    void refuseRetriesAndRedirects() {
-        if (retries > 0) {
-            throw new Skip("retries are not a setting of this client");
-        }
-        if (redirects) {
-            throw new Skip("redirects are not followed by this client");
-        }
+    /** What a client must be capable of. */
+    List<String> needs() {
+        Map<String, Boolean> needs = Map.of(
+                "timing",
+                withHooks(),
+                "retries",
+                retries > 0,
+                "redirects",
+                redirects,
+                "socket_options",
+                !socketOptions.isEmpty(),
+                "custom_connector",
+                customConnector,
+                "proxy_forward",
+                proxy != null && tlsCa == null,
+                "proxy_connect",
+                proxy != null && tlsCa != null);
+        return needs.keySet().stream().filter(needs::get).toList();
     }
 
     /** For clients on Netty. */

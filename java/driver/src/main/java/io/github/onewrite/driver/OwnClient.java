@@ -12,10 +12,13 @@ import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import reactor.adapter.JdkFlowAdapter;
 
 /** Drives the adapter's own client through its public API. */
 final class OwnClient extends Client {
@@ -23,9 +26,8 @@ final class OwnClient extends Client {
 
     OwnClient(Options options) {
         super(options);
-        OnewriteClientBuilder builder = OnewriteClient.builder()
-                .config(AdapterOptions.of(options.adapter()))
-                .maxConnectionsPerOrigin(options.poolSize());
+        OnewriteClientBuilder builder =
+                AdapterOptions.apply(OnewriteClient.builder(), options).maxConnectionsPerOrigin(options.poolSize());
         if (options.api().equals("netty-nio") || options.customConnector()) {
             builder.eventLoopGroup(
                     new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory()),
@@ -45,12 +47,6 @@ final class OwnClient extends Client {
             builder.queueTimeout(Duration.ofMillis(options.poolTimeoutMs()));
         }
         options.socketOptions().forEach(builder::channelOption);
-        if (options.withOnTiming()) {
-            builder.onTiming(timing -> ((Recording) timing.tag().orElseThrow()).onTiming(timing));
-        }
-        if (options.withListener()) {
-            builder.listenerFactory((method, url, tag) -> (Recording) tag);
-        }
         client = builder.build();
     }
 
@@ -126,7 +122,8 @@ final class OwnClient extends Client {
             return Body.ofFile(file.path());
         }
         if (payload instanceof Payload.Stream stream) {
-            Chunks chunks = new Chunks(stream.chunks(), stream.gapMs());
+            var chunks = JdkFlowAdapter.publisherToFlowPublisher(
+                    stream.published(GlobalEventExecutor.INSTANCE).map(ByteBuffer::wrap));
             return stream.declaredSize() < 0
                     ? Body.ofPublisher(chunks)
                     : Body.ofPublisher(chunks, stream.declaredSize());

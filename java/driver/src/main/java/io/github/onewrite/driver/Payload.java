@@ -8,11 +8,15 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ScheduledExecutorService;
+import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Schedulers;
 
 /** The body a request message describes, ready to be handed to a client in that client's own form. */
 sealed interface Payload {
@@ -87,6 +91,16 @@ sealed interface Payload {
         @Override
         public long length() {
             return declaredSize;
+        }
+
+        /** The chunks. Pauses are tasks of the timer. */
+        Flux<byte[]> published(ScheduledExecutorService timer) {
+            Flux<byte[]> all = Flux.fromIterable(chunks);
+            return gapMs == 0
+                    ? all
+                    : Flux.concat(
+                            all.take(1),
+                            all.skip(1).delayElements(Duration.ofMillis(gapMs), Schedulers.fromExecutor(timer)));
         }
 
         @Override

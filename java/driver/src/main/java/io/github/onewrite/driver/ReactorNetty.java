@@ -3,16 +3,17 @@ package io.github.onewrite.driver;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
 import java.io.ByteArrayInputStream;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
-import reactor.adapter.JdkFlowAdapter;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.netty.Connection;
 import reactor.netty.http.Http11SslContextSpec;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.http.client.HttpClientForm;
@@ -30,15 +31,6 @@ final class ReactorNetty extends Client {
     /** @param customizer null for stock */
     ReactorNetty(Options options, UnaryOperator<HttpClient> customizer) {
         super(options);
-        if (options.retries() > 0) {
-            throw new Skip("Reactor Netty has no count of retries");
-        }
-        if (options.customConnector()) {
-            throw new Skip("Reactor Netty makes its channels itself");
-        }
-        if (options.proxy() != null && options.tlsCa() == null) {
-            throw new Skip("Reactor Netty has no forward proxy");
-        }
         connections = options.keepalive() ? pool(options) : ConnectionProvider.newConnection();
         HttpClient made =
                 HttpClient.create(connections).keepAlive(options.keepalive()).followRedirect(options.redirects());
@@ -122,10 +114,9 @@ final class ReactorNetty extends Client {
         if (body instanceof Payload.Stream stream) {
             return sender.send((head, out) -> {
                 announce(head, stream.declaredSize());
-                Chunks chunks = new Chunks(stream.chunks(), stream.gapMs());
-                out.withConnection(
-                        connection -> chunks.pacedBy(connection.channel().eventLoop()));
-                return out.send(JdkFlowAdapter.flowPublisherToFlux(chunks).map(Unpooled::wrappedBuffer));
+                // The loop's: if it ran late, a timer of its own would let two chunks be sent together.
+                EventLoop loop = ((Connection) out).channel().eventLoop();
+                return out.send(stream.published(loop).map(Unpooled::wrappedBuffer));
             });
         }
         return sender;
