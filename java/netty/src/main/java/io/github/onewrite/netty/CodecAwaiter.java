@@ -108,8 +108,9 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         if (planned || ctx.isRemoved()) {
             return;
         }
-        ChannelHandlerContext tls = ctx.pipeline().context(SslHandler.class);
-        if (tls != null && !behindTls) {
+        boolean moves = !behindTls && !connection.isPlaced();
+        ChannelHandlerContext tls = moves ? ctx.pipeline().context(SslHandler.class) : null;
+        if (tls != null) {
             // To see what a codec behind it writes.
             behindTls = true;
             ctx.pipeline().remove(this);

@@ -62,20 +62,17 @@ final class ConnectTimes {
         long from = started;
         long until = ended;
         long tls = secured;
+        call.step((timed, at) -> timed.connected(from, until, tls));
         if (isReady()) {
-            call.step((timed, at) -> timed.connected(from, until, tls));
             return true;
         }
         first = exchange;
         if (until != 0) {
-            call.step((timed, at) -> {
-                timed.connected(from, until, 0);
-                timed.tlsStart(until);
-            });
+            call.step(until, TimedCall::tlsStart);
         } else if (from != 0) {
-            call.step((timed, at) -> {
-                if (from > timed.startedAtMonoNanos()) {
-                    timed.connectStart(from);
+            call.step(from, (timed, at) -> {
+                if (at > timed.startedAtMonoNanos()) {
+                    timed.connectStart(at);
                 }
             });
         }

@@ -6,11 +6,18 @@ import io.github.onewrite.TimingListener;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import java.util.function.Consumer;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
+import org.springframework.boot.autoconfigure.web.reactive.function.client.ReactorNettyHttpClientMapper;
+import org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder;
+import org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder;
 import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Import;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
 import org.springframework.core.env.Environment;
 import reactor.netty.http.client.HttpClient;
 
@@ -27,7 +34,6 @@ import reactor.netty.http.client.HttpClient;
  */
 @AutoConfiguration
 @ConditionalOnClass(HttpClient.class)
-@Import({WebClientMapper.class, WebClientBuilders.class, RestClientBuilders.class})
 public class OnewriteAutoConfiguration {
 
     /** For Spring. */
@@ -50,5 +56,48 @@ public class OnewriteAutoConfiguration {
     /** Spring's environment holds system properties and environment variables, in this order. */
     private static OnewriteConfig switches(Environment environment) {
         return OnewriteConfig.read(environment::getProperty, environment::getProperty);
+    }
+
+    /** WebClient up to Boot 3.4, whose successors deprecate mappers. */
+    @SuppressWarnings("removal")
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(ReactorNettyHttpClientMapper.class)
+    @ConditionalOnMissingClass("org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder")
+    static class WebClientMapper {
+
+        /** The last of the mappers, so that it sees the options that others set. */
+        @Bean
+        @Order(Ordered.LOWEST_PRECEDENCE)
+        ReactorNettyHttpClientMapper onewriteHttpClientMapper(OnewriteReactorNetty onewrite) {
+            return onewrite::apply;
+        }
+    }
+
+    /** WebClient from Boot 3.5 on. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(ReactorClientHttpConnectorBuilder.class)
+    static class WebClientBuilders {
+
+        @Bean
+        static BeanPostProcessor onewriteWebClientBuilders(ObjectProvider<OnewriteReactorNetty> onewrite) {
+            return new BuilderPostProcessor<>(
+                    ReactorClientHttpConnectorBuilder.class,
+                    builder -> builder.withHttpClientCustomizer(
+                            client -> onewrite.getObject().apply(client)));
+        }
+    }
+
+    /** RestClient from Boot 3.4 on. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(ReactorClientHttpRequestFactoryBuilder.class)
+    static class RestClientBuilders {
+
+        @Bean
+        static BeanPostProcessor onewriteRestClientBuilders(ObjectProvider<OnewriteReactorNetty> onewrite) {
+            return new BuilderPostProcessor<>(
+                    ReactorClientHttpRequestFactoryBuilder.class,
+                    builder -> builder.withHttpClientCustomizer(
+                            client -> onewrite.getObject().apply(client)));
+        }
     }
 }
