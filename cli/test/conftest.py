@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -70,6 +71,13 @@ def conclusive(run: Callable[[], Done]) -> Done:
         if done.states.get("OW105") != "inconclusive":
             break
     return done
+
+
+def wait_for(holds: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.02)
 
 
 def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conftest import CLIENT, check, clean_environment, onewrite
+from conftest import CLIENT, check, clean_environment, onewrite, wait_for
 from onewrite_cli.check import command
 from onewrite_cli.check.command import CheckOptions
 from onewrite_cli.common import run
@@ -193,9 +193,7 @@ def test_interrupted_it_ends_the_command(number: signal.Signals, background: boo
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, sigint),
     )
-    deadline = time.monotonic() + 60
-    while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: pid_file.exists() and pid_file.read_text())
     child = int(pid_file.read_text())
     tool.send_signal(number)
     _, err = tool.communicate(timeout=60)

@@ -115,15 +115,6 @@ def test_a_certificate_for_another_name(tmp_path: Path) -> None:
     assert "127.0.0.1" in done.err
 
 
-@pytest.mark.slow
-def test_twenty_of_twenty_that_cannot_run(tmp_path: Path) -> None:
-    for number in range(20):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        test_a_dead_port()
-        test_a_certificate_for_another_name(folder)
-
-
 @pytest.mark.timed
 def test_over_tls(tmp_path: Path) -> None:
     server, ca_file = tls_server(tmp_path)
@@ -304,15 +295,6 @@ def test_invalid_urls_are_refused(url: str) -> None:
     done = doctor(url)
     assert done.status == 3
     assert "Traceback" not in done.err
-
-
-def test_an_answer_that_is_not_http_is_an_error() -> None:
-    server = Server()
-    server.head = b"220 mail.example ESMTP\r\n\r\n"
-    done = doctor(server.url)
-    server.close()
-    assert done.status == 3
-    assert "not an HTTP/1.1 response" in done.err
 
 
 @contextmanager

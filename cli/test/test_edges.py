@@ -6,12 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from conftest import CLIENT, check, clean_environment, onewrite
+from conftest import CLIENT, check, clean_environment, onewrite, wait_for
 from onewrite_cli.check.cures import cure_for
 from onewrite_cli.common.rules import rule_named
 
@@ -215,9 +214,7 @@ def test_a_hangup_ends_the_command_and_removes_the_folder(tmp_path: Path) -> Non
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 60
-    while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: pid_file.exists() and pid_file.read_text())
     tool.send_signal(signal.SIGHUP)
     assert tool.wait(30) == 130
     with pytest.raises(ProcessLookupError):

@@ -7,13 +7,12 @@ import re
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conftest import CLIENT, Done, clean_environment, onewrite
+from conftest import CLIENT, Done, clean_environment, onewrite, wait_for
 from onewrite_cli.doctor import request as routes
 from onewrite_cli.doctor.request import reached, route_to
 from peers import ANSWER, Listener, Server, tls_server
@@ -258,13 +257,6 @@ def test_a_process_that_ignores_sigterm_is_ended_with_its_group(tmp_path: Path) 
     program = LEFT.replace("time.sleep(60)", "time.sleep(0.2 if child else 60)")
     onewrite("check", "--requests", "1", "--", sys.executable, "-c", program, str(pids))
     assert not any(alive(int(pid)) for pid in pids.read_text().split())
-
-
-def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 BUSY = """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from onewrite_lab.certificates import shared as certificates
+from onewrite_lab.tap import Exchange
 
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.common.origin import Origin
@@ -27,38 +29,32 @@ class Counted:
     nodelay: bool | None
 
 
+@dataclass
 class CountingServer:
     """Answers 200 to everything. `ca_file` is the PEM to trust, for https."""
 
-    def __init__(self, origin: Origin, sockets: ClientSockets, ca_file: str | None) -> None:
-        self._origin, self._sockets = origin, sockets
-        self.url = origin.url
-        self.ca_file = ca_file
+    url: str
+    ca_file: str | None
+    _origin: Origin
+    _sockets: ClientSockets
 
     @property
     def requests(self) -> list[Counted]:
         """Those that have come so far, in their order."""
-        return [
-            Counted(
-                exchange.request.method,
-                exchange.request.path,
-                bytes(exchange.request.body),
-                exchange.arrival.index,
-                exchange.segments,
-                exchange.records,
-                self._sockets.of(exchange.arrival.peer_port, exchange.arrival.local_port),
-            )
-            for exchange in list(self._origin.exchanges)
-            if exchange.complete
-        ]
+        return [self._counted(exchange) for exchange in list(self._origin.exchanges) if exchange.complete]
+
+    def _counted(self, exchange: Exchange) -> Counted:
+        request, arrival = exchange.request, exchange.arrival
+        counts = exchange.segments, exchange.records, self._sockets.of(arrival.peer_port, arrival.local_port)
+        return Counted(request.method, request.path, bytes(request.body), arrival.index, *counts)
 
 
 @contextmanager
 def counting_server(*, tls: bool = False) -> Iterator[CountingServer]:
     """Serve on a port of the kernel's choice, until the block ends."""
-    sockets = ClientSockets.own()
+    sockets = ClientSockets(os.getpid())
     origin = Origin("https" if tls else "http", sockets.look)
     try:
-        yield CountingServer(origin, sockets, certificates().ca_file if tls else None)
+        yield CountingServer(origin.url, certificates().ca_file if tls else None, origin, sockets)
     finally:
         origin.close()

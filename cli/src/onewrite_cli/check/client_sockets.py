@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 from onewrite_lab.tap import Arrival
@@ -18,8 +17,8 @@ NOT_FOUND = "no process of the command owns the connections (a container, a daem
 class ClientSockets:
     """Those of the command while it runs. `fault` says why nothing could be read."""
 
-    def __init__(self) -> None:
-        self._pid: int | None = None
+    def __init__(self, pid: int | None = None) -> None:
+        self._pid = pid
         self._known = threading.Event()
         self._known.set()
         self.fault: str | None = None if WITNESS_AVAILABLE else "reading another process's sockets needs Linux"
@@ -59,10 +58,11 @@ class ClientSockets:
             for reading in connections(self._pid, arrival.local_port):
                 if reading.local_port == arrival.peer_port:
                     return reading
-        except (WitnessError, ProcessLookupError) as error:
-            self.fault = str(error) if isinstance(error, WitnessError) else NOT_FOUND
-            return None
-        self.fault = NOT_FOUND
+            self.fault = NOT_FOUND
+        except ProcessLookupError:
+            self.fault = NOT_FOUND
+        except WitnessError as error:
+            self.fault = str(error)
         return None
 
     def of(self, client_port: int, server_port: int) -> bool | None:
@@ -72,10 +72,3 @@ class ClientSockets:
 
     def changed(self, client_port: int, server_port: int) -> bool:
         return len(set(self.nodelay.get((client_port, server_port), ()))) > 1
-
-    @staticmethod
-    def own() -> ClientSockets:
-        """Watch this process: its clients run inside it, as in a test."""
-        sockets = ClientSockets()
-        sockets.started(os.getpid())
-        return sockets

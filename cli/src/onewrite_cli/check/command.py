@@ -16,7 +16,7 @@ from onewrite_cli.check.target import Target
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
 from onewrite_cli.common.run import Ran, run_command, scratch
-from onewrite_cli.common.terminal import Progress, counted, fitted
+from onewrite_cli.common.terminal import counted, fitted, progress
 
 __all__ = ["CheckOptions", "check"]
 
@@ -62,14 +62,14 @@ class _Check:
 
     def run(self) -> Report:
         options, target = self._options, self.target
-        with Progress("the controls") as progress:
+        with progress("the controls") as show:
             target.control(body=options.body, times=CONTROLS)
             before = read_loss()
             while self._again():
-                progress.say(f"{fitted(' '.join(options.command), 60)}: {target.requests} of {self._wanted} requests")
+                show(f"{fitted(' '.join(options.command), 60)}: {target.requests} of {self._wanted} requests")
                 self._run_once()
             resent = (read_loss() - before).total
-            progress.say("the controls again")
+            show("the controls again")
             target.control(body=options.body, times=CONTROLS)
             target.settle()
         return self._report(seen_at(target, resent))

@@ -7,9 +7,9 @@ import os
 import shutil
 import sys
 import textwrap
-from types import TracebackType
+from collections.abc import Callable, Iterator
 
-__all__ = ["Progress", "columns", "counted", "fitted", "say", "table", "tell", "wrapped"]
+__all__ = ["columns", "counted", "fitted", "progress", "say", "table", "tell", "wrapped"]
 
 IN_A_PIPE = 120
 NARROWEST = 20
@@ -66,23 +66,18 @@ def tell(text: str, end: str = "\n") -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-class Progress:
-    """One line on a terminal's stderr; nothing in a pipe or a log. `with Progress("text") as progress: progress.say("text")`."""
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[Callable[[str], None]]:
+    """One line on a terminal's stderr, which the yielded function replaces; nothing in a pipe or a log."""
+    shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
-    def __init__(self, text: str) -> None:
-        self._shown = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._text = text
-
-    def say(self, text: str) -> None:
-        if self._shown:
+    def show(line: str) -> None:
+        if shown:
             with contextlib.suppress(OSError):
-                print(f"{ERASE}{fitted(text, columns() - 1)}", end="", file=sys.stderr, flush=True)
+                print(f"{ERASE}{fitted(line, columns() - 1)}", end="", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Progress:
-        self.say(self._text)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._shown:
-            with contextlib.suppress(OSError):
-                print(ERASE, end="", file=sys.stderr, flush=True)
+    show(text)
+    try:
+        yield show
+    finally:
+        show("")

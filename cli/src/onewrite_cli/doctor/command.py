@@ -13,7 +13,7 @@ from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.origin import Origin
 from onewrite_cli.common.report import as_json
 from onewrite_cli.common.response import NOT_ENDED
-from onewrite_cli.common.terminal import Progress, say
+from onewrite_cli.common.terminal import progress, say
 from onewrite_cli.doctor.connection import ARMS, ONE, SPLIT, SPLIT_NODELAY, protocols_of, tls_context
 from onewrite_cli.doctor.measure import (
     FAR_APART_S,
@@ -91,13 +91,13 @@ def _measure(route: Route, request: DoctorRequest, options: DoctorOptions, sampl
     lines = [Line(arm, route, request, context, samples) for arm in ARMS]
     sending = f"sending to {route.authority}"
     try:
-        with Progress(sending) as progress, control_lines() as (control, control_samples):
+        with progress(sending) as show, control_lines() as (control, control_samples):
             _try_one(lines, options.timeout_s)
             measure(
                 [*lines, *control],
                 options.samples,
                 options.timeout_s,
-                lambda number: progress.say(f"{sending}: {number} of {options.samples} rounds"),
+                lambda number: show(f"{sending}: {number} of {options.samples} rounds"),
             )
             return control_samples
     finally:

@@ -19,7 +19,7 @@ from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.response import begin_response
-from onewrite_cli.common.terminal import Progress, say, table, wrapped
+from onewrite_cli.common.terminal import progress, say, table, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
 from onewrite_cli.doctor.connection import ONE, QUICK, Connection, tls_context
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
@@ -103,11 +103,11 @@ def stream(options: DoctorOptions) -> ExitStatus:
     ask(route, request, 2, yes=options.yes, connections=2)
     route = reached(route, options.timeout_s)
     context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
-    with Progress("the controls") as progress:
+    with progress("the controls") as show:
         split_ns, single_ns = answer_controls()
         read: dict[str, Arrivals] = {}
         for name, arm in (("delayed_acks", ONE), ("quick_acks", QUICK)):
-            progress.say(f"reading {route.authority} ({name.replace('_', ' ')}), {options.timeout_s:g} s at most")
+            show(f"reading {route.authority} ({name.replace('_', ' ')}), {options.timeout_s:g} s at most")
             connection = Connection(route, arm, context, options.timeout_s)
             try:
                 read[name] = _read(connection, request, options.timeout_s)

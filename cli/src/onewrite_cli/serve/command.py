@@ -16,7 +16,7 @@ from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
 from onewrite_cli.common.response import Client
 from onewrite_cli.common.run import background, name_of
-from onewrite_cli.common.terminal import Progress, counted
+from onewrite_cli.common.terminal import counted, progress
 from onewrite_cli.serve.findings import Observed, Process, judge
 
 __all__ = ["ServeOptions", "serve"]
@@ -56,7 +56,7 @@ def serve(options: ServeOptions) -> Report:
     arguments = [part.replace(PLACEHOLDER, str(port)) for part in options.command]
     environment = dict(os.environ) | {"PORT": str(port), "ONEWRITE_CHECK_PORT": str(port)}
     with (
-        Progress(f"waiting for port {port}") as progress,
+        progress(f"waiting for port {port}") as show,
         background(arguments, environment, show=options.show) as server,
     ):
         deadline = time.monotonic() + options.timeout_s
@@ -66,7 +66,7 @@ def serve(options: ServeOptions) -> Report:
             if time.monotonic() > deadline:
                 raise CouldNotRun(f"the server does not listen on port {port} after {options.timeout_s:g} s")
             time.sleep(LOOK_S)
-        progress.say(f"sending requests to port {port}")
+        show(f"sending requests to port {port}")
         visit = _Visit(server.pid, host, port, options)
         problem = visit.run()
     seen = visit.seen

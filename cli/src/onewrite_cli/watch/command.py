@@ -25,17 +25,8 @@ SAMPLE_S = 0.01
 SHOW_S = 0.5
 SHOWN = 40
 IN_JSON = (
-    "name",
-    "process",
-    "direction",
-    "local_port",
-    "peer",
-    "peer_port",
-    "nodelay",
-    "was_off",
-    "holds",
-    "nagle_holds",
-    "held_bytes",
+    *("name", "process", "direction", "local_port", "peer", "peer_port"),
+    *("nodelay", "was_off", "holds", "nagle_holds", "held_bytes"),
 )
 CLEAR = "\x1b[H\x1b[J"
 CURE = "set TCP_NODELAY on these sockets, or hand each message to the socket in one write"
