@@ -180,6 +180,6 @@ def status() -> Status:
             for owner, name, active in places
         },
         options=dataclasses.asdict(installations.options),
-        hooks=installations.count(),
+        hooks=0 if installations.hooks is None else installations.hooks.count(),
         hook_errors=hook_failures(),
     )

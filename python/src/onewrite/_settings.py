@@ -71,29 +71,30 @@ class Installations:
     """Adds the hooks of each call of install() to those of the calls before it."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self._renew_lock()
         self._hooks: dict[object, Hooks | None] = {}
-        #: From the first call until uninstall(), also when every Installation was removed.
-        self.active = False
-        #: Options of install(); without a call in force those of the environment.
-        self.options = _config.DEFAULTS
-        #: What holds for the objects that install() reaches.
-        self.in_force = _config.OFF
-        self.hooks: Hooks | None = None
+        self.clear()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._renew_lock)
 
     def _renew_lock(self) -> None:
         self.lock = threading.RLock()
 
+    def clear(self) -> None:
+        """End them all."""
+        with self.lock:
+            self._hooks.clear()
+            #: From the first call until uninstall(), also when every Installation was removed.
+            self.active = False
+            #: Options of install(); without a call in force those of the environment.
+            self.options = _config.DEFAULTS
+            #: What holds for the objects that install() reaches.
+            self.in_force = _config.OFF
+            self.hooks: Hooks | None = None
+
     def remain(self) -> bool:
         """Return whether there is a call that was not removed."""
         return bool(self._hooks)
-
-    def count(self) -> int:
-        """Return how many hooks are set: callbacks and listeners."""
-        sources = [source for hooks in list(self._hooks.values()) if hooks is not None for source in hooks.sources]
-        return sum((on_timing is not None) + (listener is not None) for on_timing, listener in sources)
 
     def add(self, **given: typing.Any) -> Installation:
         """Put a call of install() in force; raise TypeError or ValueError for what is wrong with it."""
@@ -121,15 +122,6 @@ class Installations:
         for hooks in self._hooks.values():
             found = both(hooks, found)
         self.hooks = found
-
-    def clear(self) -> None:
-        """End them all."""
-        with self.lock:
-            self._hooks.clear()
-            self.active = False
-            self.options = _config.DEFAULTS
-            self.in_force = _config.OFF
-            self.hooks = None
 
 
 #: What holds for urllib3.

@@ -37,6 +37,10 @@ class Hooks:
                     methods[name] = methods.get(name, ()) + more
                 self.listener = methods or None
 
+    def count(self) -> int:
+        """Return how many there are: callbacks and listeners."""
+        return sum(hook is not None for source in self.sources for hook in source)
+
     def beside(self, other: Hooks) -> Hooks:
         """Return hooks that call these and *other*."""
         found = self._beside  # read and set at once: threads share it
@@ -92,21 +96,19 @@ def _refuse_coroutine_function(name: str, hook: typing.Any) -> None:
         )
 
 
-class _Failures:
-    """Hooks that raised: counted always, logged the first time."""
-
-    count = 0
+_failures = 0
 
 
 def hook_failures() -> int:
     """Return how many times a timing hook of this process raised."""
-    return _Failures.count
+    return _failures
 
 
 def swallow(hook: Hook, error: BaseException) -> None:
     """Count *error*, which *hook* raised, and log the first."""
-    _Failures.count += 1
-    if _Failures.count == 1:
+    global _failures
+    _failures += 1
+    if _failures == 1:
         try:
             log.warning("a timing hook raised and is ignored, as all later ones will be: %r", hook, exc_info=error)
         except Exception:  # a log handler that raises

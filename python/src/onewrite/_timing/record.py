@@ -17,7 +17,7 @@ from .connection import Connection
 from .events import Event, Listener
 from .hooks import Hook, Hooks
 from .kernel import KernelEvidence
-from .redact import redacted
+from .redact import may_have_credentials, redacted
 
 now = time.monotonic_ns
 
@@ -280,7 +280,7 @@ class Call(Timing):
         self.attempt_start = self.started_at_mono_ns = now()
         self.started_at_unix_ns = time.time_ns()
         self.method = method
-        self.url = redacted(url) if "@" in url or "?" in url else url
+        self.url = redacted(url) if may_have_credentials(url) else url
         self.hooks = given
         self.listener = given.listener
         self.owner = owner
@@ -439,9 +439,9 @@ class Call(Timing):
         connection, response = self.connection, self.response
         if connection is not None:
             connection.idle_since = t_ns
-        if self.error is None and response is not None and response.isclosed() and not response.length:
+        if self.error is None and response is not None and response.fp is None and not response.length:
             self.reusable = sock is not None
-            if not self.reading:
+            if not self.reading and not self.response_end:
                 self.body_read(t_ns, None)
 
     def end_attempt(self) -> None:
@@ -482,7 +482,8 @@ class Call(Timing):
         elif not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
-            self.end_attempt()
+            if self._outcome is None:
+                self.end_attempt()
             self.end(self.error)
 
     def end(self, error: BaseException | None) -> None:

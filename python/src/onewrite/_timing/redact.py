@@ -10,6 +10,9 @@ _AUTHORITY = re.compile(r"[^/\\?#]*").match
 _WITHOUT_PORT = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?").fullmatch
 _SIGNATURE = re.compile(r"(?<=[?&])(AWSAccessKeyId|Signature|sig|X-Goog-Signature)=[^&#]*")
 
+#: Finds what makes it worth to read a URL more closely.
+may_have_credentials = re.compile("@|Signature=|sig=|AWSAccessKeyId=").search
+
 
 def redacted(url: str) -> str:
     """Return *url* without user, password and signatures, also where it is not valid."""
@@ -23,8 +26,6 @@ def redacted(url: str) -> str:
                 url = url[:start] + url[start + authority[0].rindex("@") + 1 :]
             elif not _WITHOUT_PORT(authority[0]):  # a password with a "/", "?" or "#" that is not escaped
                 url = url[:start] + url.rpartition("@")[2]
-    if "sig=" not in url and "Signature=" not in url and "AWSAccessKeyId=" not in url:
-        return url
     mark = url.find("?")
     fragment = url.find("#")
     if mark < 0 or 0 <= fragment < mark:

@@ -18,7 +18,7 @@ import array
 import ssl
 import typing
 
-_SIZED: frozenset[type] = frozenset((bytes, bytearray, memoryview, array.array))
+_COPIED: frozenset[type] = frozenset((bytearray, memoryview, array.array))
 _Plain = _socket.socket
 
 
@@ -48,10 +48,13 @@ class Writer:
         """Send *data* as the socket does, or hold it."""
         held = self.held
         if held is not None:
-            size = _nbytes(data) if type(data) in _SIZED and not flags else -1
+            size = -1
+            if type(data) is bytes and not flags:
+                size = len(data)
+            elif type(data) in _COPIED and not flags:
+                size = _nbytes(data)
             # With Expect the body waits for the server, and the head leaves alone.
-            fits = size <= self._room if held else type(data) is bytes and b"\nexpect:" not in data.lower()
-            if fits and size >= 0:
+            if size >= 0 and (size <= self._room if held else type(data) is bytes and b"\nexpect:" not in data.lower()):
                 held.append(bytes(data))
                 self._room -= size
                 return
@@ -69,7 +72,7 @@ class Writer:
             watch.before_write()
         self.sock.sendall(data, *flags)
         if watch is not None:
-            watch.bytes_sent += _nbytes(data)
+            watch.bytes_sent += len(data) if type(data) is bytes else _nbytes(data)
             watch.writes += 1
 
     def flush(self) -> None:
@@ -115,8 +118,6 @@ class Writer:
 
 def _nbytes(data: typing.Any) -> int:
     """Return the size of *data* in bytes; -1 where it has none or is not contiguous: the socket raises for that."""
-    if type(data) is bytes:
-        return len(data)
     try:
         with memoryview(data) as view:
             return view.nbytes if view.c_contiguous else -1
