@@ -43,8 +43,7 @@ export class Call extends Timing {
   #composed
   /** @type {Attempt} */
   #attempt
-  /** The attempt has a connection. */
-  #acquired = false
+  /** When the attempt got a connection; 0: it has none. */
   #acquiredNs = 0
   /** Until the attempt ends. @type {Connection | null} */
   #connection = null
@@ -115,13 +114,13 @@ export class Call extends Timing {
     const isFirst = attempts.length === 0
     if (!isFirst) {
       const { outcome, responseEndMonoNs } = this.#attempt
-      if (!this.#acquired && outcome === undefined) return
+      if (this.#acquiredNs === 0 && outcome === undefined) return
       if (responseEndMonoNs !== undefined) this.finish(true)
       else this.#endAttempt('error', nowNs())
     }
     this.#attempt = new Attempt(attempts.length, nowNs());
     /** @type {Attempt[]} */ (attempts).push(this.#attempt)
-    this.#acquired = this.#captured = this.#sent = false
+    this.#captured = this.#sent = false
     this.#acquiredNs = this.#firstByteNs = 0
     this.#connection = this.#carrier = null
     this.#kind = undefined
@@ -141,18 +140,16 @@ export class Call extends Timing {
   /** The newest connection of what sends the present attempt. */
   get connection () { return this.#carrier?.connection ?? null }
 
-  /**
-   * The request is about to be written on a connection; `atOnce`: in this turn. Then the time of the write is used for
-   * this event too, unless a hook has to be called now.
-   */
-  acquired (connection, atOnce = false) {
+  /** The request is about to be written on a connection. */
+  acquired (connection) {
     // undici puts requests of a pipeline back when their connection breaks.
-    if (this.#acquired) this.nextAttempt()
+    if (this.#acquiredNs !== 0) this.nextAttempt()
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
-    this.#acquired = true
+    const now = this.#acquiredNs = nowNs()
     this.#connection = connection
-    if (connection !== null) {
+    if (connection === null) this.#leaveQueue(null, now)
+    else {
       if (!connection.multiplexed) {
         connection.call?.captureWrites()
         connection.call = this
@@ -162,39 +159,28 @@ export class Call extends Timing {
       attempt.reused = connection.requests++ > 0
       attempt.connId = connection.id
       attempt.connRequests = connection.requests
+      if (connection.active++ === 0 && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
       // A connection that was begun for an earlier call is not part of this attempt's phases.
-      if (!attempt.reused && connection.startNs >= attempt.startedAtMonoNs) attempt.steps = connection.stepsUntil(0)
+      const isOwn = !attempt.reused && connection.startNs >= attempt.startedAtMonoNs
+      if (isOwn) attempt.steps = connection.steps
+      this.#leaveQueue(isOwn ? connection : null, now)
+      const event = this.#event('connectionAcquired', now)
+      if (event !== null) {
+        event.connId = attempt.connId
+        event.reused = attempt.reused
+        event.idleNs = attempt.idleNs
+        event.connRequests = attempt.connRequests
+      }
     }
-    const later = atOnce && connection !== null && !connection.multiplexed
-    if (!later || this.#hooks.wantsConnection || this.#observed !== null) {
-      this.#acquiredAt(nowNs())
-      this.progress()
-      this.#tell()
-    }
-    if (connection !== null) connection.active++
-  }
-
-  #acquiredAt (now) {
-    const attempt = this.#attempt
-    const connection = this.#connection
-    this.#acquiredNs = now
-    if (connection !== null && attempt.reused && connection.releasedNs !== 0 && connection.active === 0) {
-      attempt.idleNs = now - connection.releasedNs
-    }
-    this.#leaveQueue(attempt.steps === undefined ? null : connection, now)
-    const event = connection && this.#event('connectionAcquired', now)
-    if (event === null) return
-    event.connId = attempt.connId
-    event.reused = attempt.reused
-    event.idleNs = attempt.idleNs
-    event.connRequests = attempt.connRequests
+    this.progress()
+    this.#tell()
   }
 
   /** @param {Connection | null} own made for this attempt @param {number} now */
   #leaveQueue (own, now) {
     this.#attempt.queueEndMonoNs = own === null ? now : own.startNs
     this.#event('queueEnd', this.#attempt.queueEndMonoNs)
-    if (own === null || !this.#hooks.wantsConnection) return
+    if (own === null || this.#hooks.receivers === null) return
     const steps = /** @type {import('./connection.js').Steps} */ (this.#attempt.steps)
     for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
       const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
@@ -215,7 +201,6 @@ export class Call extends Timing {
     const connection = this.#connection
     if (connection === null || this.#captured || attempt.outcome !== undefined) return
     this.#captured = true
-    if (this.#acquiredNs === 0) this.#acquiredAt(connection.firstWriteNs || nowNs())
     if (connection.multiplexed || connection.firstWriteNs === 0) return
     attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
     attempt.bytesSent = connection.bytesOut
@@ -319,10 +304,10 @@ export class Call extends Timing {
     const attempt = this.#attempt
     if (attempt.outcome !== undefined) return
     const kind = this.#kind = cancelled ? 'cancelled' : errorKind(error)
-    if (this.#acquired) this.captureWrites()
+    this.captureWrites()
     const now = nowNs()
-    attempt.errorPhase = this.#acquired ? this.#failedOn() : this.#failedBefore(kind, error, now)
-    if (this.#acquired) this.#release(false, now)
+    attempt.errorPhase = this.#acquiredNs === 0 ? this.#failedBefore(kind, error, now) : this.#failedOn()
+    this.#release(false, now)
     const outcome = kind === 'cancelled' ? 'cancelled' : 'error'
     this.#endAttempt(outcome, now)
     if (!this.#composed) this.#endCall(outcome, now, kind, attempt.errorPhase)

@@ -143,8 +143,6 @@ function includes (makers, hook) {
   return false
 }
 
-const CONNECTION_EVENTS = EVENTS.slice(EVENTS.indexOf('queueEnd'), EVENTS.indexOf('requestStart'))
-
 /**
  * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
  * @param {any[]} listeners
@@ -165,8 +163,6 @@ export class Hooks {
     this.timings = timings
     this.listeners = listeners
     this.receivers = receiversOf(listeners)
-    /** Somebody gets one of the events with which a request gets its connection. */
-    this.wantsConnection = CONNECTION_EVENTS.some((name) => this.receivers?.[name])
     /** One for a call is enough. @type {(() => Observed | null) | undefined} */
     this.observer = listeners.map((listener) => listener[kObserver]).find(Boolean)
   }

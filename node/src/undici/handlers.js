@@ -5,7 +5,6 @@
  */
 
 import { callsControllersWhenSent } from '../base-version.js'
-import { isInMemory } from '../wire/body.js'
 
 /** @typedef {import('../timing/call.js').Call} Call */
 
@@ -72,7 +71,6 @@ export class TimedHandler {
     this.call = call
     this.composed = composed
     this.signal = opts?.signal
-    this.atOnce = isInMemory(opts?.body)
   }
 
   onResponseStarted () {
@@ -91,7 +89,7 @@ export class TimedHandler {
   }
 
   started () {
-    if (!this.composed) this.call.acquired(this.call.connection, this.atOnce)
+    if (!this.composed) this.call.acquired(this.call.connection)
     else if (below !== null) this.call.giveWayTo(below)
   }
 
