@@ -148,11 +148,6 @@ class StallTest {
     }
 
     @Test
-    void aPostOnAFreshTls13Connection() throws Exception {
-        savesAStall(proxy.tlsUrl(), 200, true);
-    }
-
-    @Test
     void aBodyOver8KiBOnAKeptConnection() throws Exception {
         savesAStall(proxy.plainUrl(), 10_000, false);
     }

@@ -38,21 +38,24 @@ final class PendingCall {
         }
     }
 
+    private void step(OnewriteNetty.Step step) {
+        OnewriteNetty.Call started = call;
+        if (started != null) {
+            started.step(step);
+        }
+    }
+
     /** Its name is resolved. A resolver may report that late, when the connection serves the call. */
     void resolved() {
-        OnewriteNetty.Call current = call;
-        if (current != null) {
-            current.step(TimedCall::dnsEnd);
-        }
+        step(TimedCall::dnsEnd);
     }
 
     /** The call, for which a connection is about to be opened. */
     OnewriteNetty.@Nullable Call connecting() {
-        OnewriteNetty.Call current = call;
-        if (current != null && served.getAndSet(false)) {
-            current.step(TimedCall::left);
+        if (served.getAndSet(false)) {
+            step(TimedCall::left);
         }
-        return current;
+        return call;
     }
 
     /** The connection serves the call from now on. */
@@ -92,9 +95,8 @@ final class PendingCall {
     }
 
     void cancelled() {
-        OnewriteNetty.Call current = call;
-        if (current != null && !connected) {
-            current.cancelled();
+        if (!connected) {
+            step(TimedCall::cancelled);
         }
     }
 }

@@ -1,6 +1,5 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.TimedCall;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
@@ -93,10 +92,12 @@ final class TimedConnect extends Mono<Connection> {
     static void dnsStart(Connection connection) {
         OnewriteNetty.Call call = connectingCall(connection.channel());
         if (call != null) {
-            call.step(TimedCall::attempt);
             NettyConnection wire = NettyConnection.of(connection.channel());
             String host = wire == null ? "" : wire.host();
-            call.step((timed, at) -> timed.dnsStart(at, host));
+            call.step((timed, at) -> {
+                timed.attempt(at);
+                timed.dnsStart(at, host);
+            });
         }
     }
 

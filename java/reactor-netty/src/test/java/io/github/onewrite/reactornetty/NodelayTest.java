@@ -17,7 +17,6 @@ import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Mono;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.LoopResources;
-import reactor.netty.transport.ProxyProvider;
 
 /** TCP_NODELAY, read back from the connection. */
 class NodelayTest {
@@ -52,22 +51,6 @@ class NodelayTest {
         try (TestServer server = TestServer.answering()) {
             HttpClient named = HttpClient.newConnection().option(ChannelOption.TCP_NODELAY, false);
             assertEquals(false, nodelay(OnewriteReactorNetty.create().apply(named), server.url()));
-        }
-    }
-
-    @Test
-    void throughAProxy() throws Exception {
-        try (TestServer proxy = new TestServer(connection -> {
-            connection.readHead();
-            connection.send("HTTP/1.1 200 OK\r\n\r\n");
-            connection.readHead();
-            connection.send(TestServer.OK);
-        })) {
-            HttpClient client = OnewriteReactorNetty.create()
-                    .apply(HttpClient.newConnection().proxy(spec -> spec.type(ProxyProvider.Proxy.HTTP)
-                            .host("127.0.0.1")
-                            .port(proxy.port())));
-            assertTrue(nodelay(client, "http://elsewhere.invalid/"));
         }
     }
 

@@ -159,6 +159,7 @@ class TimingTest implements AppliedTwice {
         Timing timing = calls.next();
         assertEquals("http://unknown.invalid/?sig=REDACTED", timing.url());
         assertEquals(ErrorKind.DNS, timing.errorKind().orElseThrow());
+        assertEquals(Phase.DNS, timing.errorPhase().orElseThrow());
         assertTrue(shown.toString().contains("unknown.invalid"), shown.toString());
         assertFalse(shown.toString().contains("secret"), shown.toString());
     }
@@ -382,15 +383,6 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    @Test
-    void unresolved() throws Exception {
-        Timing timing = failed(
-                customizer().apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE)),
-                "http://no-such-host.invalid/");
-        assertEquals(ErrorKind.DNS, timing.errorKind().orElseThrow());
-        assertEquals(Phase.DNS, timing.errorPhase().orElseThrow());
-    }
-
     /** The server reads a POST and closes: it is not sent again. */
     @Test
     void closedWithoutAnAnswer() throws Exception {
@@ -416,13 +408,6 @@ class TimingTest implements AppliedTwice {
             assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
             assertEquals(Phase.RECEIVE, timing.errorPhase().orElseThrow());
             assertEquals(200, timing.status().orElseThrow());
-        }
-    }
-
-    @Test
-    void theResponseIsNoHttp() throws Exception {
-        try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.6\r\n\r\n")) {
-            assertFalse(failed(client(), server.url()).errorKind().isEmpty());
         }
     }
 

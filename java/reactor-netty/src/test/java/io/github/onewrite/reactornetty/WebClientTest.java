@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
@@ -19,7 +18,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -263,30 +261,6 @@ class WebClientTest {
             assertEquals(Outcome.OK, timing.outcome());
             assertEquals(503, timing.status().orElseThrow());
         }
-    }
-
-    private Timing failing(UnaryOperator<HttpClient> with, TestServer.Script script) throws Exception {
-        try (TestServer server = new TestServer(script)) {
-            WebClient web = web(with.apply(client()), server.url());
-            assertThrows(RuntimeException.class, () -> web.post()
-                    .bodyValue("x")
-                    .retrieve()
-                    .toBodilessEntity()
-                    .block(Duration.ofSeconds(30)));
-            return calls.next();
-        }
-    }
-
-    @Test
-    void aServerThatCloses() throws Exception {
-        Timing timing = failing(client -> client, TestServer.Connection::read);
-        assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
-    }
-
-    @Test
-    void aTimeLimit() throws Exception {
-        Timing timing = failing(client -> client.responseTimeout(Duration.ofMillis(200)), TestServer.Connection::drain);
-        assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
     }
 
     /** A timeout in the reactive chain cancels the request. */
