@@ -28,14 +28,15 @@ module Onewrite
 
       # net-http is a gem with a version since 0.1. A major version below 2 with all the methods counts as known.
       # @param patches [Array<NetHTTP::Patch>] what is to be patched
+      # @param session [Class] the library's
       # @return [String, nil] why this net-http or net-protocol is unknown
-      def unknown(patches)
+      def unknown(patches, session)
         return "unknown version of net-http" if defined?(Net::HTTP::VERSION) && Net::HTTP::VERSION !~ /\A[01]\./
 
         missing = patches.map(&:unknown).flatten
         return "net-http has no #{missing.join(", ")} as expected" unless missing.empty?
 
-        missing = unknown_names(patches.first.where)
+        missing = unknown_names(session)
         missing.empty? ? nil : "net-http or net-protocol has no #{missing.join(", ")} as expected"
       end
 

@@ -19,25 +19,20 @@ module Onewrite
   #
   # No patch touches `request` or `connect`, because tracers patch those in ways that do not work together.
   #
-  # What only timing needs is patched when a hook is first set, so a program without hooks runs without those methods. A patch
-  # is not taken out again; switched off, each method is one test and a call. Nothing here takes a lock: a patch that is applied
-  # twice, by two threads or in a signal handler, is applied once.
+  # A patch is not taken out again; switched off, each method is one test and a call. Nothing here takes a lock: a patch that is
+  # applied twice, by two threads or in a signal handler, is applied once.
   module Install
     SESSION = NetHTTP::Patch.session
     PATCHES = [
-      NetHTTP::Patch.new(SESSION, NetHTTP::Session, :stock,
-                         on_connect: 0, do_finish: 0, begin_transport: 1, transport_request: 1),
-      NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, :stock, exec: 3)
+      NetHTTP::Patch.new(Net::HTTPResponse.singleton_class, NetHTTP::ResponseHead, read_status_line: 1),
+      NetHTTP::Patch.new(Net::HTTPResponse, NetHTTP::ResponseBody, read_body_0: 1),
+      NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, exec: 3),
+      NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession, ssl_socket_connect: 2, do_start: 0, transport_request: 1),
+      NetHTTP::Patch.new(SESSION, NetHTTP::Session, on_connect: 0, do_finish: 0, begin_transport: 1)
     ].freeze
-    # Where a call begins comes last: a call is timed when all that it needs is there.
-    OBSERVERS = [
-      NetHTTP::Patch.new(Net::HTTPResponse.singleton_class, NetHTTP::ResponseHead, :untimed, read_status_line: 1),
-      NetHTTP::Patch.new(Net::HTTPResponse, NetHTTP::ResponseBody, :untimed, read_body_0: 1),
-      NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession, :untimed, ssl_socket_connect: 2, do_start: 0, transport_request: 1)
-    ].freeze
-    private_constant :SESSION, :PATCHES, :OBSERVERS
+    private_constant :SESSION, :PATCHES
 
-    @installed = @observe = false
+    @installed = false
     @why_not = "not loaded: require \"onewrite\" or call Onewrite.enable!"
 
     class << self
@@ -56,16 +51,6 @@ module Onewrite
 
         PATCHES.each(&:apply)
         @installed = true
-        apply_observers if @observe
-        true
-      end
-
-      # Installs the patches that only timing needs.
-      def observe
-        return if @observe
-
-        apply_observers if @installed
-        @observe = true # last: another thread reads it
       end
 
       # As {Onewrite.status}.
@@ -77,7 +62,7 @@ module Onewrite
           observe: config.to_h[:observe],
           off_because: config.disabled_by || @why_not,
           base: { name: "net-http", version: BaseVersion.to_s },
-          patches: patches,
+          patches: PATCHES.map(&:states).reduce(:merge),
           clients: Clients.states,
           options: config.to_h,
           kernel_evidence: TcpInfo::AVAILABLE,
@@ -89,27 +74,13 @@ module Onewrite
 
       private
 
-      # Timeout::Error has a thread before timeout 0.4.
-      def apply_observers
-        Timeout::Error.prepend(Hooks::TimeLimit) if Timeout::Error.method_defined?(:thread)
-        OBSERVERS.each(&:apply)
-      end
-
       def unknown
-        why = BaseVersion.unknown(PATCHES + OBSERVERS)
+        why = BaseVersion.unknown(PATCHES, SESSION)
         return nil unless why
 
         warn "onewrite: stays off: #{why} (net-http #{BaseVersion}); Net::HTTP works as without it"
         why
       end
-
-      # @return [Hash{String => String}] each method that is patched, and whether it is on
-      def patches
-        waiting = @installed ? "waits for a hook" : "off"
-        (PATCHES + OBSERVERS).each_with_object({}) { |patch, states| states.merge!(patch.states(waiting)) }
-      end
     end
-
-    Hooks.when_wanted = method(:observe)
   end
 end

@@ -5,7 +5,7 @@ require "net/http"
 module Onewrite
   module NetHTTP
     # Methods of a module that take the place of methods of one class of the library. Each replaced method stays there under
-    # the name `onewrite_PREFIX_NAME`, which the new one calls.
+    # the name `onewrite_stock_NAME`, which the new one calls.
     #
     # Why in place and not by prepending: other gems wrap the same methods, some by alias chains, some by instance_method and
     # define_method. A prepended method recurses without end where such a wrapper is defined later, because the wrapper keeps
@@ -20,16 +20,12 @@ module Onewrite
         session
       end
 
-      attr_reader :where
-
       # @param where [Module] the class
       # @param methods [Module] has the new methods
       # @param arities [Hash{Symbol => Integer}] parameters of each method that is replaced
-      def initialize(where, methods, prefix, arities)
+      def initialize(where, methods, arities)
         @where = where
         @methods = methods
-        @prefix = prefix
-        @arities = arities
         @applied = false
         # Net::HTTP has no ssl_socket_connect before Ruby 2.3; timing works without it.
         @arities = arities.reject { |name, _| name == :ssl_socket_connect && !find(name) }.freeze
@@ -49,19 +45,16 @@ module Onewrite
         @applied = true # last: what is done twice is done once
       end
 
-      # @param waiting [String] the state of methods that are not replaced yet
       # @return [Hash{String => String}] each method, and whether it is on
-      def states(waiting)
-        @arities.keys.each_with_object({}) do |name, states|
-          states["#{label(name)}#{" (timing)" if @prefix == :untimed}"] = @applied ? state(name) : waiting
-        end
+      def states
+        @arities.keys.each_with_object({}) { |name, states| states[label(name)] = @applied ? state(name) : "off" }
       end
 
       private
 
       # The library's method was looked up before the test whether another thread has kept it, so it is never the new one.
       def replace(name, stock)
-        kept = :"onewrite_#{@prefix}_#{name}"
+        kept = :"onewrite_stock_#{name}"
         visibility = @where.private_method_defined?(name) ? :private : :public
         @where.__send__(:define_method, kept, stock) unless @where.private_method_defined?(kept)
         @where.__send__(:private, kept)

@@ -7,7 +7,7 @@ require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
-    # For the singleton class of Net::HTTPResponse, for timing alone.
+    # For the singleton class of Net::HTTPResponse.
     # Why this method: it reads the first line of each response, interim ones included, and gets the socket. The first read of
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
     # line may come later. Errors are those that the library's own read would raise next.
@@ -18,7 +18,7 @@ module Onewrite
       def read_status_line(sock) # rubocop:disable Metrics
         connection = Net::BufferedIO === sock ? sock.instance_variable_get(Connection::IVAR) : Connection.of(sock)
         call = connection && connection.call
-        return onewrite_untimed_read_status_line(sock) unless call
+        return onewrite_stock_read_status_line(sock) unless call
 
         socket = connection.socket
         connection.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
@@ -30,7 +30,7 @@ module Onewrite
         if (sent = call.request_end) && now - sent > Live::SOON_NS
           call.waited(connection, (Wire::Nodelay.on?(connection.tcp) if now - sent >= Cause::LONG_NS))
         end
-        line = onewrite_untimed_read_status_line(sock)
+        line = onewrite_stock_read_status_line(sock)
         status = line[1].to_i
         return call.informed(status, now) && line if status >= 100 && status < 200
 
@@ -42,7 +42,7 @@ module Onewrite
       end
     end
 
-    # For Net::HTTPResponse, for timing alone.
+    # For Net::HTTPResponse.
     # Why this method: the body is complete when it returns. The caller may do other things before the request ends, and
     # that time is not the server's. Parsing is not changed.
     module ResponseBody
@@ -51,11 +51,11 @@ module Onewrite
       def read_body_0(dest)
         connection = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
         call = connection && connection.call
-        return onewrite_untimed_read_body_0(dest) unless call
+        return onewrite_stock_read_body_0(dest) unless call
 
         call.emit_headers if call.listeners
         lengths = @header["content-length"] # read before: the library deletes it where it inflates
-        result = onewrite_untimed_read_body_0(dest)
+        result = onewrite_stock_read_body_0(dest)
         call.response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         call.bytes_received = lengths ? lengths[0].to_i : (dest.bytesize if dest.is_a?(String))
         call.emit_body if call.listeners

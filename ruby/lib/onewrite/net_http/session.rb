@@ -117,11 +117,10 @@ module Onewrite
         call.acquired(connection) if call
       end
 
-      # One request with its repetitions.
-      # Why this method: whatever ends a request early passes here. Net::HTTP closes the socket only after a StandardError;
-      # after Timeout.timeout, Thread#kill or a `break` the next caller would read the rest of the answer. This is the only
-      # place where the gem does other than the library (SAME-7).
-      def transport_request(req, &block)
+      # One request with its repetitions. Net::HTTP closes the socket only after a StandardError; after Timeout.timeout,
+      # Thread#kill or a `break` the next caller would read the rest of the answer. This is the only place where the gem does
+      # other than the library (SAME-7).
+      def onewrite_request(req, &block)
         return onewrite_stock_transport_request(req, &block) unless Config.current.wire
 
         begin
@@ -133,6 +132,7 @@ module Onewrite
                 yield response = res
               end
             else
+              # Without a block of ours: the library does not repeat a request whose block was called.
               onewrite_stock_transport_request(req)
             end
           finished = true

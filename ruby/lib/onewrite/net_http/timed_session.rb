@@ -8,7 +8,7 @@ require "onewrite/timing/record"
 
 module Onewrite
   module NetHTTP
-    # For Net::HTTP, in place when the first hook is set: where a call begins and ends.
+    # For Net::HTTP: where a call that has hooks begins and ends.
     module TimedSession
       private
 
@@ -18,12 +18,12 @@ module Onewrite
       def do_start
         outer = Thread.current[CALL]
         hooks = onewrite_hooks(outer)
-        return onewrite_untimed_do_start unless hooks
+        return onewrite_stock_do_start unless hooks
 
         begin
           call = Timing.new([use_ssl?, address, port], Clock.anchor)
           Thread.current[CALL] = frame = Hooks::Frame.new(self, call, outer)
-          onewrite_untimed_do_start
+          onewrite_stock_do_start
           connection = Connection.of(@socket) || onewrite_adopt
           connection.opening = call if connection
           started = true
@@ -37,26 +37,45 @@ module Onewrite
       # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
       def ssl_socket_connect(*args)
         frame = Thread.current[CALL]
-        return onewrite_untimed_ssl_socket_connect(*args) unless frame && frame.owner.equal?(self)
+        return onewrite_stock_ssl_socket_connect(*args) unless frame && frame.owner.equal?(self)
 
         call = frame.call
         call.tls_start = Clock.now
-        onewrite_untimed_ssl_socket_connect(*args).tap { call.tls_end = Clock.now }
+        onewrite_stock_ssl_socket_connect(*args).tap { call.tls_end = Clock.now }
       end
       ruby2_keywords(:ssl_socket_connect) if respond_to?(:ruby2_keywords, true)
 
       # One request with its repetitions.
       # Why this method: it wraps all attempts, and whatever ends the request early passes here (an error, `break`,
       # Timeout.timeout, Thread#kill).
+      def transport_request(req, &block)
+        outer = Thread.current[CALL] # when this request is made in a hook or in the block of another one
+        hooks = onewrite_hooks(outer)
+        if hooks
+          onewrite_timed_request(req, hooks, outer, &block)
+        elsif outer && outer.owner.equal?(self)
+          onewrite_untimed_request(req, outer, &block)
+        else
+          onewrite_request(req, &block)
+        end
+      end
+
+      # @return [Hooks::Set, nil] the hooks of a call that begins now
+      def onewrite_hooks(outer)
+        return nil unless Config.current.hooks
+
+        set = defined?(@onewrite_options) ? Hooks.with(@onewrite_options[:timing], @onewrite_options[:listener]) : Hooks.current
+        outer && set ? set.without(outer.barred) : set
+      rescue Ractor::IsolationError # hooks belong to the main Ractor
+        nil
+      end
+
+      # One request that has hooks.
       # Not measured: what tracers and the program do around `request`.
       #
       # One long method, because each method call costs. Interrupts are deferred only while a call that failed is sealed, so that
       # each call has one record and one end.
-      def transport_request(req, &block) # rubocop:disable Metrics
-        outer = Thread.current[CALL] # when this request is made in a hook or in the block of another one
-        hooks = onewrite_hooks(outer)
-        return onewrite_not_timed(outer) { onewrite_untimed_transport_request(req, &block) } unless hooks
-
+      def onewrite_timed_request(req, hooks, outer, &block) # rubocop:disable Metrics
         inside = frame = events = nil
         begin
           connection = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
@@ -74,15 +93,14 @@ module Onewrite
           end
           result =
             if block
-              onewrite_untimed_transport_request(req) do |res|
+              onewrite_request(req) do |res|
                 call.emit_headers if events
                 inside = true
                 yield res
                 inside = false
               end
             else
-              # Without a block of ours: the library does not repeat a request whose block was called.
-              onewrite_untimed_transport_request(req)
+              onewrite_request(req)
             end
           inside = true # the request is complete
           call.complete(req, result, !@socket.closed?, block, events)
@@ -100,28 +118,14 @@ module Onewrite
         end
       end
 
-      # @return [Hooks::Set, nil] the hooks of a call that begins now
-      def onewrite_hooks(outer)
-        return nil unless Config.current.hooks
-
-        set = defined?(@onewrite_options) ? Hooks.with(@onewrite_options[:timing], @onewrite_options[:listener]) : Hooks.current
-        outer && set ? set.without(outer.barred) : set
-      rescue Ractor::IsolationError # hooks belong to the main Ractor
-        nil
-      end
-
       # A request without a hook in the block of one that has a hook. The record of the outer one must not change.
-      def onewrite_not_timed(outer)
-        return yield unless outer && outer.owner.equal?(self)
-
-        begin
-          Thread.current[CALL] = Hooks::Frame.new(nil, nil, outer)
-          connection = Connection.of(@socket)
-          connection.call = nil if connection # a disabled adapter begins no request, which would replace it
-          yield
-        ensure
-          Thread.current[CALL] = outer
-        end
+      def onewrite_untimed_request(req, outer, &block)
+        Thread.current[CALL] = Hooks::Frame.new(nil, nil, outer)
+        connection = Connection.of(@socket)
+        connection.call = nil if connection # a disabled adapter begins no request, which would replace it
+        onewrite_request(req, &block)
+      ensure
+        Thread.current[CALL] = outer
       end
 
       # Reports a `start` that failed or was cancelled.

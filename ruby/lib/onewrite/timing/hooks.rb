@@ -114,12 +114,9 @@ module Onewrite
       # @return [Integer] how often a hook raised
       attr_reader :errors
 
-      # What installs the patches that only timing needs.
-      attr_writer :when_wanted
-
       # Called before a hook is set, for all sessions or for one.
       def wanted
-        @when_wanted.call
+        Timeout::Error.prepend(TimeLimit) if Timeout::Error.method_defined?(:thread)
       end
 
       def size

@@ -80,7 +80,7 @@ module Onewrite
           chunked? ? :chunk : :piece
         elsif @body_data && chunked? && MULTIPART =~ content_type.to_s
           # Other forms are encoded before they are written.
-          Body.form?(@body_data) ? nil : :piece
+          Body.form?(@body_data) ? nil : :piece # the library writes some chunks in pieces
         end
       end
     end
