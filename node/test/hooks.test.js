@@ -172,6 +172,9 @@ test('a request that a hook makes while undici fails another is answered', { tim
   const agent = new Agent({ connections: 1, pipelining: 4, onTiming: () => { answer ??= send() } })
   const abortAtStart = () => new Promise((resolve) => agent.dispatch({ origin: server.origin, path: '/', method: 'GET' }, {
     onRequestStart: (controller) => controller.abort(new Error('given up')),
+    onResponseStart () {},
+    onResponseData () {},
+    onResponseEnd () {},
     onResponseError: () => resolve(undefined)
   }))
   await abortAtStart()

@@ -137,7 +137,7 @@ test('a composed call that runs delays no event of other requests', { timeout: 2
     assert.equal(names(), 'callStart attemptStart queueStart')
   }
   // An interceptor that passes the request to nobody.
-  new Agent(recorder().hooks).compose(() => () => true).dispatch({ origin: server.origin, path: '/', method: 'GET' }, new Wrapping({}))
+  new Agent(recorder().hooks).compose(() => (opts, handler) => true).dispatch({ origin: server.origin, path: '/', method: 'GET' }, new Wrapping({}))
   const other = recorder()
   const httpAgent = new HttpAgent(other.hooks)
   const request = http.get(server.origin, { agent: httpAgent }).on('error', () => {})
