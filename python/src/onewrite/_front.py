@@ -103,6 +103,20 @@ class _Placed(typing.NamedTuple):
 _placed: dict[tuple[type, str], _Placed] = {}
 
 
+def after_init(installations: typing.Any, act: typing.Callable[[typing.Any], object]) -> typing.Any:
+    """Return what place() makes of an ``__init__``: while *installations* are active, *act* gets each new object."""
+
+    def make(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
+        def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
+            below(self, *args, **kwargs)
+            if installations.active:
+                act(self)
+
+        return __init__
+
+    return make
+
+
 def place(owner: type, name: str, make: typing.Callable[[typing.Any], typing.Any]) -> None:
     """Replace a function of *owner* by what *make* makes of it.
 

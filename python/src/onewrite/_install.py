@@ -31,24 +31,6 @@ _Pool = _base_version.genuine(urllib3.connectionpool, "HTTPConnectionPool")
 _Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
 
 
-def _connection_init(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
-    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-        below(self, *args, **kwargs)
-        if installations.active:
-            adopt(self)
-
-    return __init__
-
-
-def _pool_init(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
-    def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-        below(self, *args, **kwargs)
-        if installations.active:
-            _front.put(TimedPool, self, True)
-
-    return __init__
-
-
 def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         hooks = installations.hooks
@@ -60,8 +42,8 @@ def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable
 
 
 _PLACES = (
-    (_Connection, "__init__", _connection_init),
-    (_Pool, "__init__", _pool_init),
+    (_Connection, "__init__", _front.after_init(installations, adopt)),
+    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put(TimedPool, pool, True))),
     (_Manager, "urlopen", _manager_urlopen),
 )
 

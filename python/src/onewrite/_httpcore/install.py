@@ -17,29 +17,20 @@ from .._settings import Given, Installation
 from .._timing.events import TimingListener
 from .._timing.hooks import drain
 from . import base
-from .pool import AsyncPool, Pool, _Pool, adopt, installations
+from .pool import AsyncPool, Pool, adopt, installations
 
 __all__ = ["install", "installations", "places", "uninstall"]
 
 
-def _init_with(front: type[_Pool]) -> typing.Callable[[typing.Any], typing.Any]:
-    def make(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
-        def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-            below(self, *args, **kwargs)
-            if installations.active:
-                adopt(self, front)
-
-        return __init__
-
-    return make
-
-
 def places() -> list[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]]:
     """Return what install() replaces."""
-    pools = [
-        pool for core in base.cores() for pool in ((core.ConnectionPool, Pool), (core.AsyncConnectionPool, AsyncPool))
+    blocking = _front.after_init(installations, lambda pool: adopt(pool, Pool))
+    asynchronous = _front.after_init(installations, lambda pool: adopt(pool, AsyncPool))
+    return [
+        (owner, "__init__", make)
+        for core in base.cores()
+        for owner, make in ((core.ConnectionPool, blocking), (core.AsyncConnectionPool, asynchronous))
     ]
-    return [(owner, "__init__", _init_with(front)) for owner, front in pools]
 
 
 def install(*, listener: TimingListener | None = None, **options: Unpack[Given]) -> Installation:

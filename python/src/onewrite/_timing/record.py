@@ -470,7 +470,6 @@ class Call(Timing):
         """The caller gets *error*."""
         if self.error is None and self._outcome is None:
             self.broke(error)
-        self.end_attempt()
         self.end(error)
 
     def finish(self) -> None:
@@ -482,13 +481,13 @@ class Call(Timing):
         elif not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
-            if self._outcome is None:
-                self.end_attempt()
             self.end(self.error)
 
     def end(self, error: BaseException | None) -> None:
         """The call is over: seal the record and hand it out. Called again, it goes on where a signal has stopped it."""
         if not self.ended_at_mono_ns:
+            if self._outcome is None:
+                self.end_attempt()
             if error is None:
                 self.outcome = "ok"
                 self.ended_at_mono_ns = self.attempt_end
