@@ -30,7 +30,12 @@ module Onewrite
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          started || frame.nil? ? Thread.current[CALL] = outer : onewrite_not_started(frame, outer, call, hooks, e)
+          if started || frame.nil?
+            Thread.current[CALL] = outer
+          else
+            events = call.listen(hooks.listeners, frame)
+            onewrite_failed(frame, outer, hooks, events, e, false) { call.not_started }
+          end
         end
       end
 
@@ -88,8 +93,7 @@ module Onewrite
           Thread.current[CALL] = frame = Hooks::Frame.new(self, call, outer)
           unless hooks.listeners.empty?
             call.name_of(req)
-            call.listen(hooks.listeners, frame)
-            events = []
+            events = call.listen(hooks.listeners, frame)
           end
           result =
             if block
@@ -108,12 +112,10 @@ module Onewrite
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          if frame
-            begin
-              Thread.handle_interrupt(Hooks::NEVER) { onewrite_failed(call, req, e, inside, events) } unless call.frozen?
-            ensure
-              Hooks.report(frame, outer, hooks, call, events)
-            end
+          if call && call.frozen?
+            Hooks.report(frame, outer, hooks, call, events)
+          elsif frame
+            onewrite_failed(frame, outer, hooks, events, e, inside) { call.name_of(req) }
           end
         end
       end
@@ -128,25 +130,17 @@ module Onewrite
         Thread.current[CALL] = outer
       end
 
-      # Reports a `start` that failed or was cancelled.
-      def onewrite_not_started(frame, outer, call, hooks, error)
-        unless hooks.listeners.empty?
-          call.listen(hooks.listeners, frame)
-          events = []
-        end
+      # Seals and reports a call that failed or was given up.
+      # @param inside [Boolean, nil] whether the caller's block was running
+      # @yield before the record is sealed
+      def onewrite_failed(frame, outer, hooks, events, error, inside)
+        call = frame.call
         Thread.handle_interrupt(Hooks::NEVER) do
-          call.connected(nil)
-          call.path = "/"
-          call.finish(error, false, events)
+          yield
+          call.finish(error, inside && Thread.current.status != "aborting", events)
         end
       ensure
         Hooks.report(frame, outer, hooks, call, events)
-      end
-
-      # @param inside [Boolean, nil] whether the caller's block was running
-      def onewrite_failed(call, req, error, inside, events)
-        call.name_of(req)
-        call.finish(error, inside && Thread.current.status != "aborting", events)
       end
     end
   end

@@ -27,8 +27,8 @@ module Onewrite
     # @return [Integer] CLOCK_MONOTONIC, nanoseconds
     attr_reader :t_ns
 
-    # @param detail [Hash, Array, Object, nil] the fields, or the values of an event with several fields, or its only value; an
-    #   Array among the values has the parts of a URL
+    # @param detail [Array, Object, nil] the values of an event with several fields, or its only value; an Array among the
+    #   values has the parts of a URL
     def initialize(name, t_ns, attempt, detail)
       @name = name
       @t_ns = t_ns
@@ -46,7 +46,6 @@ module Onewrite
     def fields
       case @detail
       when nil then NO_FIELDS
-      when Hash then @detail
       when Array
         values = @detail.map { |value| value.is_a?(Array) ? Redact.url(Redact.join(*value)) : value }
         FIELDS[@name].zip(values).reject { |_, value| value.nil? }.to_h

@@ -205,9 +205,19 @@ module Onewrite
     end
 
     # @param frame [Hooks::Frame] that notes which listener runs
+    # @return [Array, nil] for the last events; nil without listeners
     def listen(listeners, frame)
+      return if listeners.empty?
+
       @listeners = listeners
       @frame = frame
+      []
+    end
+
+    # The session was not connected, and no request was there.
+    def not_started
+      connected(nil)
+      @path = "/"
     end
 
     # Whether the connection that was opened in this call was opened just now.

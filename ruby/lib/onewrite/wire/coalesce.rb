@@ -111,7 +111,6 @@ module Onewrite
 
       # Keeps a copy, because the program or the library may change the String. A dup will not do: IO.copy_stream reads into a
       # String without giving up what others share with it.
-      # @return [Integer] bytes
       def hold(str)
         # The object may define is_a?, and a subclass of String may give any `bytesize`.
         return write_behind(str) unless String === str && Integer === (size = str.bytesize)
@@ -128,7 +127,6 @@ module Onewrite
       end
 
       # Writes held bytes and a String that is not joined with them, without a copy of it.
-      # @return [Integer] bytes
       def write_large(str, size)
         held = @held
         body = String.new(str) if held && str.instance_of?(String)
@@ -145,7 +143,6 @@ module Onewrite
         cut + put(body.byteslice(cut, size - cut))
       end
 
-      # @return [Integer] bytes
       def write_behind(str)
         flush
         pass_on(str)
@@ -154,7 +151,6 @@ module Onewrite
       # Writes without blocking. What the kernel does not take goes through the library, which waits with write_timeout; so
       # does all when debug_output is set.
       # @param more [Integer, nil] a flag: the kernel keeps the bytes for the next write
-      # @return [Integer] bytes
       def put(str, more = nil)
         size = str.bytesize
         @call.writing(size) if @call
@@ -190,8 +186,7 @@ module Onewrite
         files.include?(method.source_location.to_a.first)
       end
 
-      # The library's write of what the program gave.
-      # @return [Integer] bytes
+      # The library's write of what the program gave. As each write, it returns the number of bytes.
       def pass_on(*strs)
         strs.each { |str| @call.writing((size = str.bytesize).is_a?(Integer) ? size : 0) } if @call
         @socket.write(*strs)
