@@ -83,10 +83,10 @@ public final class TimedCall extends Timing {
         return listeners.length > 0;
     }
 
-    /** Begins an attempt unless one is under way. Returns the one under way, or null after the end of the call. */
-    public @Nullable Attempt attempt(long at) {
+    /** Begins an attempt, unless one is under way or the call has ended. */
+    public void attempt(long at) {
         if (ended || current != null) {
-            return current;
+            return;
         }
         Attempt next = new Attempt(attempts().size());
         add(next);
@@ -96,7 +96,6 @@ public final class TimedCall extends Timing {
         if (listens()) {
             emit(new TimingEvent.AttemptStart(lastNanos, next.index));
         }
-        return next;
     }
 
     /** The attempt under way, or null. */

@@ -140,7 +140,8 @@ class TimedCallTest {
         call.connectStart(at());
         call.requestStart(at());
         call.responseStart(at());
-        assertNull(call.attempt(at()));
+        call.attempt(at());
+        assertNull(call.current());
         call.completed(at());
         assertEquals("call_start attempt_start attempt_end call_end", names());
         assertEquals(1, timings.size());

@@ -47,16 +47,18 @@ final class Exchange implements ChannelFutureListener {
      */
     void serve(ConnectTimes times, long free, int ordinal) {
         requests = ordinal;
-        call.step(null, 0, (timed, none) -> attempt = begun(timed));
+        call.step(null, 0, (timed, none) -> begin(timed));
         connected = ordinal > 1 || times.serve(this);
         if (connected) {
             acquired(free);
         }
     }
 
-    private static @Nullable Attempt begun(TimedCall timed) {
-        Attempt current = timed.current();
-        return current == null ? timed.attempt(System.nanoTime()) : current;
+    private void begin(TimedCall timed) {
+        if (timed.current() == null) {
+            timed.attempt(System.nanoTime());
+        }
+        attempt = timed.current();
     }
 
     private void acquired(long free) {
