@@ -47,6 +47,10 @@ const apis = {
   }
 }
 
+/** @type {string[]} */
+const warnings = []
+process.on('warning', ({ code, message }) => { if (code === 'ONEWRITE_HOOK_FAILED') warnings.push(message) })
+
 for (const [api, make] of Object.entries(apis)) {
   describe(api, () => {
     for (const [way, hookOf] of Object.entries(ways)) {
@@ -206,4 +210,10 @@ test('what the handler of a request that a hook makes throws counts as the hook\
   assert.deepEqual([called, hookFailures()], [true, before + 1])
   await agent.destroy()
   await server.close()
+})
+
+test('the first failure of a hook is reported by a warning, and no other', () => {
+  assert.ok(hookFailures() > 1)
+  assert.equal(warnings.length, 1)
+  assert.match(String(warnings[0]), /^a timing hook failed; this is reported once: Error: a bug/)
 })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
-import { Agent, agentFactory, clientFactory } from '../src/index.js'
+import { agentFactory, clientFactory } from '../src/index.js'
 import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
@@ -80,22 +80,6 @@ test('with agentFactory() the record has the wait in the pool', async () => {
     }
   } finally {
     await dispatcher.destroy()
-    await server.close()
-  }
-})
-
-test('a hook of the factory is called beside that of our Agent above, with the same record', async () => {
-  const server = await startServer(answerOk)
-  const [above, below] = [recorder(), recorder()]
-  const agent = new Agent({ ...above.hooks, factory: (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory(below.hooks) }) })
-  try {
-    assert.equal(await (await undici.request(server.origin, { dispatcher: agent })).body.text(), 'ok')
-    const timing = await above.last()
-    assert.ok(timing.connId !== undefined && timing.connectNs > 0)
-    assert.deepEqual(below.timings, [timing])
-    assert.deepEqual(below.names(), above.names())
-  } finally {
-    await agent.destroy()
     await server.close()
   }
 })

@@ -42,21 +42,6 @@ describe('RetryAgent', () => {
   }
 })
 
-test('hooks on an Agent and on the Pool of its factory: one record, the Agent\'s', async () => {
-  const server = await startServer((socket) => socket.write(OK))
-  const [above, below] = [recorder(), recorder()]
-  const agent = new Agent({ ...above.hooks, factory: (origin, options) => new Pool(origin, { ...(options), ...below.hooks }) })
-  try {
-    await (await undici.request(`${server.origin}/a`, { dispatcher: agent })).body.text()
-    await until(() => above.timings.length > 0)
-    assert.deepEqual(below.timings, above.timings)
-    assert.equal(above.timings[0].connId > 0, true)
-  } finally {
-    await agent.destroy()
-    await server.close()
-  }
-})
-
 test('an answer of undici\'s cache is a call without an attempt', async () => {
   let asked = 0
   const server = await startServer((socket) => { asked++; socket.write(OK) })

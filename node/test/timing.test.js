@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { after, before, describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import * as undici from 'undici'
-import { Agent, hookFailures, Pool, RetryAgent, withTimingId } from '../src/index.js'
+import { Agent, Pool, RetryAgent, withTimingId } from '../src/index.js'
 import { countingClockReads } from './support/clock.js'
 import { recorder, until } from './support/record.js'
 import { answerOk, OK, startServer } from './support/server.js'
@@ -231,31 +231,6 @@ test('withTimingId names the calls made in it, through fetch too', () => withAge
   assert.ok(seen.events.every((event) => event.id === 'a' || event.id === 'b'))
 }))
 
-test('a hook that throws changes nothing and is reported once', async () => {
-  const server = await startServer(answerOk)
-  const warnings = []
-  const onWarning = (warning) => { if (warning.code === 'ONEWRITE_HOOK_FAILED') warnings.push(warning) }
-  process.on('warning', onWarning)
-  const before = hookFailures()
-  let calls = 0
-  const raise = () => { calls++; throw new Error('a bug of the tracer') }
-  const agent = new Agent({ onTiming: raise, listener: { onEvent: raise, onCallStart: raise } })
-  try {
-    for (let round = 0; round < 3; round++) {
-      const response = await undici.request(server.origin, { dispatcher: agent, method: 'POST', body: 'x' })
-      assert.equal(await response.body.text(), 'ok')
-    }
-    await until(() => calls > 30 && warnings.length > 0)
-    assert.equal(hookFailures() - before, calls)
-    assert.ok(calls > 30)
-    assert.equal(warnings.length, 1)
-  } finally {
-    process.off('warning', onWarning)
-    await agent.destroy()
-    await server.close()
-  }
-})
-
 test('methods of the listener are called on it, before onEvent', () => withAgent(answerOk, {}, async ({ server }) => {
   const heard = []
   const listener = {
@@ -385,23 +360,6 @@ describe('with interceptors composed on the agent', () => {
     assertOrdered(seen.events)
     assert.deepEqual(seen.names().filter((name) => /^(call|attempt)/.test(name)), ['callStart', 'attemptStart', 'attemptEnd', 'attemptStart', 'attemptEnd', 'callEnd'])
   }))
-
-  test('a retry of our RetryAgent is an attempt of the same call, around an Agent and around a Pool', async () => {
-    for (const around of ['Agent', 'Pool']) {
-      await withAgent(once503(), {}, async ({ agent, server, seen }) => {
-        const pool = around === 'Pool' ? new Pool(server.origin, seen.hooks) : null
-        const dispatcher = new RetryAgent(pool ?? agent, { minTimeout: 5, maxRetries: 2 })
-        const response = await dispatcher.request({ origin: server.origin, path: '/', method: 'GET' })
-        assert.equal(await response.body.text(), 'ok')
-        const timing = await seen.last()
-        await pool?.destroy()
-        assert.equal(seen.timings.length, 1)
-        assert.equal(timing.url, `${server.origin}/`)
-        assert.deepEqual(timing.attempts.map(({ index, status }) => [index, status]), [[0, 503], [1, 200]])
-        assertOrdered(seen.events)
-      })
-    }
-  })
 
   test('around a dispatcher without hooks RetryAgent is undici\'s', () => withAgent(once503(), {}, async ({ server }) => {
     for (const agent of [new Agent(), new undici.Agent()]) {
