@@ -21,6 +21,7 @@ import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.proxy.HttpProxyHandler;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedInput;
 import io.netty.handler.stream.ChunkedNioFile;
@@ -129,27 +130,49 @@ abstract class Exchange<T> {
             connection = Connection.of(channel);
             connection.begin(this);
             timing.on(channel);
-            send(request.body());
+            SslHandler tls = channel.pipeline().get(SslHandler.class);
+            if (tls == null) {
+                send();
+            } else {
+                HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
+                Future<?> tcp = tunnel == null ? result : tunnel.connectFuture();
+                after(tcp, () -> after(tls.handshakeFuture(), this::send));
+            }
         } catch (Throwable e) {
             fail(e);
         }
     }
 
-    /** Netty's handlers of proxies and TLS hold what is written before the connection is ready. */
-    private void send(Body body) throws IOException {
+    private void after(Future<?> step, Runnable next) {
+        step.addListener(done -> {
+            if (!done.isSuccess()) {
+                fail(done.cause());
+            } else if (!over) {
+                next.run();
+            }
+        });
+    }
+
+    private void send() {
         HttpRequest head = Objects.requireNonNull(message);
-        if (head instanceof FullHttpRequest) {
-            writeLast(head);
-        } else if (body.bytes != null) {
-            write(head);
-            writeLast(chunked(new ChunkedStream(new ByteBufInputStream(Unpooled.wrappedBuffer(body.bytes)), PIECE)));
-        } else if (body.file != null) {
-            sendFile(head, body.file);
-        } else {
-            write(head);
-            published = new Published(this);
-            Objects.requireNonNull(body.publisher).subscribe(published);
-            context().flush();
+        Body body = request.body();
+        try {
+            if (head instanceof FullHttpRequest) {
+                writeLast(head);
+            } else if (body.bytes != null) {
+                write(head);
+                ByteBufInputStream bytes = new ByteBufInputStream(Unpooled.wrappedBuffer(body.bytes));
+                writeLast(chunked(new ChunkedStream(bytes, PIECE)));
+            } else if (body.file != null) {
+                sendFile(head, body.file);
+            } else {
+                write(head);
+                published = new Published(this);
+                Objects.requireNonNull(body.publisher).subscribe(published);
+                context().flush();
+            }
+        } catch (Throwable e) {
+            fail(e);
         }
     }
 
