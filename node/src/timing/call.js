@@ -280,8 +280,7 @@ export class Call extends Timing {
     if (observed !== null) safely(() => observed.progress(this))
   }
 
-  /** @param {() => boolean} run makes the base library's request; tracers make their span in it */
-  within (run) { return this.#observed === null ? run() : this.#observed.within(run) }
+  get observed () { return this.#observed }
 
   /** The final response has begun. */
   get answered () { return this.#attempt.responseStartMonoNs !== undefined }

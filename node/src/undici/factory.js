@@ -55,10 +55,11 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
 
   [kBase] (opts, handler, call) {
     // V8 looks up `super[kBase]` anew at each call.
-    const dispatch = () => Client.prototype.dispatch.call(this, opts, handler)
-    if (call === undefined) return dispatch()
-    call.carriedBy(this.line)
-    return call.within(dispatch)
+    const { dispatch } = /** @type {any} */ (Client.prototype)
+    call?.carriedBy(this.line)
+    return call?.observed
+      ? call.observed.within(() => dispatch.call(this, opts, handler))
+      : dispatch.call(this, opts, handler)
   }
 }
 
