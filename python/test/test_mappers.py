@@ -15,32 +15,6 @@ from onewrite import mappers
 from onewrite._urllib3.pool import url_of
 
 
-@pytest.fixture
-def timings(tap: typing.Any, authority: typing.Any) -> list[onewrite.Timing]:
-    found: list[onewrite.Timing] = []
-    server = tap(tls=True)
-    http = onewrite.PoolManager(ca_certs=authority.pem, on_timing=found.append)
-    for _ in range(2):
-        http.request("POST", f"https://localhost:{server.port}/a", body=b"x")
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        with pytest.raises(urllib3.exceptions.HTTPError):
-            http.request("GET", f"http://127.0.0.1:{bound.getsockname()[1]}/", retries=False)
-    return found
-
-
-def test_opentelemetry_attributes_and_phases(timings: list[onewrite.Timing]) -> None:
-    first, _, refused = (mappers.otel_attributes(one) for one in timings)
-    assert first["http.request.method"] == "POST"
-    assert first["server.address"] == "localhost"
-    assert first["http.response.status_code"] == 200
-    assert "error.type" not in first
-    assert refused["error.type"] == "connect"
-    phases = mappers.otel_phases(timings[0])
-    assert 0 < phases["onewrite.tls_ns"] <= phases["onewrite.total_ns"] == timings[0].total_ns
-    assert "onewrite.queue_ns" not in phases
-
-
 def no_ipv6() -> bool:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()

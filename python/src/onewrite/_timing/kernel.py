@@ -44,15 +44,11 @@ class KernelEvidence(typing.NamedTuple):
 
 def read(sock: typing.Any) -> bytes | None:
     """Return the raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket)."""
-    if not AVAILABLE:
-        return None
+    below: typing.Any = tcp_socket(sock) if AVAILABLE else None
     try:
-        data: bytes = sock.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
+        data: bytes = below.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
         return data if len(data) == _LENGTH else None
-    except AttributeError:
-        below = tcp_socket(sock)
-        return read(below) if below is not None and below is not sock else None
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
