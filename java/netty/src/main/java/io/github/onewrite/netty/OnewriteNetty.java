@@ -12,7 +12,6 @@ import io.github.onewrite.TimingOptions;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
@@ -80,51 +79,25 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     }
 
     /**
-     * Sets TCP_NODELAY on each connection of a bootstrap before the first byte, and reads it back: {@link #status} counts
-     * the connections without it. A bootstrap that names the option already is obeyed. Call it after the bootstrap has its
-     * handler. A bootstrap that this was applied to stays as it is.
+     * Sets TCP_NODELAY on each connection of a bootstrap before the first byte. A bootstrap that names the option already
+     * is obeyed. The option is read back on connections whose pipeline or pool handler this is applied to: {@link #status}
+     * counts those without it.
      *
      * @return the same bootstrap
      */
     public Bootstrap apply(Bootstrap bootstrap) {
-        ChannelHandler handler = bootstrap.config().handler();
-        if (switches().disabled() || handler instanceof Attaching) {
+        if (switches().disabled() || bootstrap.config().attrs().containsKey(NODELAY)) {
             return bootstrap;
         }
         applied();
-        if (!bootstrap.config().attrs().containsKey(NODELAY)) {
-            boolean named = bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
-            boolean nodelay = switches().guardsNodelay() && !named;
-            if (nodelay) {
-                bootstrap.option(ChannelOption.TCP_NODELAY, true);
-            } else if (named) {
-                note("nodelay", "left to the bootstrap, which sets it itself");
-            }
-            bootstrap.attr(NODELAY, nodelay);
+        boolean named = bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
+        boolean nodelay = switches().guardsNodelay() && !named;
+        if (nodelay) {
+            bootstrap.option(ChannelOption.TCP_NODELAY, true);
+        } else if (named) {
+            note("nodelay", "left to the bootstrap, which sets it itself");
         }
-        return bootstrap.handler(new Attaching(handler));
-    }
-
-    /** Before the handler of a bootstrap. */
-    private final class Attaching extends ChannelInitializer<Channel> {
-        private final @Nullable ChannelHandler handler;
-
-        Attaching(@Nullable ChannelHandler handler) {
-            this.handler = handler;
-        }
-
-        @Override
-        public boolean isSharable() {
-            return true;
-        }
-
-        @Override
-        protected void initChannel(Channel channel) {
-            attached(channel);
-            if (handler != null) {
-                channel.pipeline().addLast(handler);
-            }
-        }
+        return bootstrap.attr(NODELAY, nodelay);
     }
 
     /**
