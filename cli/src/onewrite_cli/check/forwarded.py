@@ -57,7 +57,7 @@ class Forwarded(Conversation):
             response = connection.getresponse()
             self._forwarded[where] += 1
             exchange.answer_ns = time.monotonic_ns()
-            self._relay(request.method, response, connection_headers)
+            return self._relay(request.method, response, connection_headers)
         except (OSError, http.client.HTTPException) as error:
             self._unreachable.append(f"{where}: {error}")
             if exchange.answer_ns:  # in the middle of the answer
@@ -68,8 +68,8 @@ class Forwarded(Conversation):
             connection.close()
         return True
 
-    def _relay(self, method: str, response: http.client.HTTPResponse, connection_headers: list[tuple[str, str]]) -> None:
-        """Pass the answer on as it comes; chunked when its length is not known beforehand."""
+    def _relay(self, method: str, response: http.client.HTTPResponse, connection_headers: list[tuple[str, str]]) -> bool:
+        """Pass the answer on as it comes; chunked when its length is not known beforehand. False when it ends early."""
         headers = [(name, value) for name, value in response.getheaders() if name.lower() not in HOP_BY_HOP]
         bodiless = method == "HEAD" or response.status in NEVER_A_BODY
         chunked = response.length is None and not bodiless
@@ -80,6 +80,7 @@ class Forwarded(Conversation):
             self.channel.send(b"%x\r\n%s\r\n" % (len(data), data) if chunked else data)
         if chunked:
             self.channel.send(b"0\r\n\r\n")
+        return not response.length or bodiless
 
     def _say(self, status: int, text: bytes, connection_headers: list[tuple[str, str]]) -> None:
         headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]

@@ -45,6 +45,11 @@ class Response:
     body: tuple[int, int]
 
 
+class _Open(io.BufferedReader):
+    def close(self) -> None:
+        """Nothing: http.client closes its file with an interim response, and the final one is still to be read."""
+
+
 class Received(io.RawIOBase):
     """What a socket receives until `deadline` (time.monotonic()), and when the first and the last bytes came.
 
@@ -54,7 +59,7 @@ class Received(io.RawIOBase):
     def __init__(self, sock: socket.socket, deadline: float, quick: bool | None) -> None:
         self._sock, self._deadline, self._quick = sock, deadline, quick
         self.first_ns = self.last_ns = 0
-        self.buffered = io.BufferedReader(self, PIECE)
+        self.buffered = _Open(self, PIECE)
 
     def readable(self) -> bool:
         return True
@@ -75,7 +80,7 @@ class Received(io.RawIOBase):
             self.first_ns = self.first_ns or self.last_ns
         return size
 
-    def makefile(self, mode: str) -> io.BufferedReader[Received]:
+    def makefile(self, mode: str) -> io.BufferedReader:
         """What http.client wants of a socket."""
         return self.buffered
 
