@@ -50,8 +50,7 @@ module Onewrite
         @waits = waits
         @unsent = true
         @untouched = untouched? if @untouched.nil?
-        @direct = @untouched && !@socket.debug_output && @socket.io.equal?(@io) &&
-                  @socket.singleton_methods(false).empty? && @io.singleton_methods(false).empty?
+        @direct = @untouched && !@socket.debug_output && @socket.io.equal?(@io) && @socket.singleton_methods(false).empty?
         yield
         flush
       rescue StandardError
@@ -119,7 +118,7 @@ module Onewrite
         total = held ? held.bytesize + size : size
         return write_large(str, size) if total > @limit
 
-        joined = [held, str].pack("a*a*") # of any encodings; nil is empty
+        joined = held ? [held, str].pack("a*a*") : [str].pack("a*") # of any encodings
         return write_behind(str) unless joined.bytesize == total
 
         @held = joined unless total == 0
@@ -132,7 +131,7 @@ module Onewrite
         body = String.new(str) if held && str.instance_of?(String)
         return write_behind(str) unless body && body.bytesize == size
 
-        if @plain && @direct && MORE
+        if MORE && @plain && @direct && @io.singleton_methods(false).empty?
           @held = nil
           put(held, MORE)
           return put(body)
