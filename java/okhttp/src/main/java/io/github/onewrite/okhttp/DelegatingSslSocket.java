@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;
-import java.net.SocketAddress;
 import java.net.SocketException;
 import java.net.SocketOption;
 import java.util.List;
@@ -17,8 +16,8 @@ import javax.net.ssl.SSLSocket;
 import org.jspecify.annotations.NullUnmarked;
 
 /**
- * Passes each call on to another TLS socket, as OkHttp's DelegatingSSLSocket does. A method of Socket is missing here
- * where it only calls methods that are here.
+ * Passes each call on to another TLS socket, which is connected, as OkHttp's DelegatingSSLSocket does. A method of Socket is
+ * missing here where it only calls methods that are here, or refuses a socket that is connected.
  */
 @NullUnmarked
 @SuppressWarnings("UnsynchronizedOverridesSynchronized") // the socket behind it synchronizes
@@ -186,16 +185,6 @@ abstract class DelegatingSslSocket extends SSLSocket {
     }
 
     @Override
-    public void connect(SocketAddress endpoint, int timeout) throws IOException {
-        socket.connect(endpoint, timeout);
-    }
-
-    @Override
-    public void bind(SocketAddress address) throws IOException {
-        socket.bind(address);
-    }
-
-    @Override
     public InetAddress getInetAddress() {
         return socket.getInetAddress();
     }
@@ -348,10 +337,5 @@ abstract class DelegatingSslSocket extends SSLSocket {
     @Override
     public boolean isOutputShutdown() {
         return socket.isOutputShutdown();
-    }
-
-    @Override
-    public void setPerformancePreferences(int connectionTime, int latency, int bandwidth) {
-        socket.setPerformancePreferences(connectionTime, latency, bandwidth);
     }
 }
