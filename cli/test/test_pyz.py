@@ -23,7 +23,7 @@ def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(pyz: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """With -S there is no site-packages, and so no trustme."""
+    """With -S there is no site-packages: Python alone runs it."""
     command = [sys.executable, "-I", "-S", str(pyz), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean_environment(), check=False)
 
