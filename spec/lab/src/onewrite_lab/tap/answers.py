@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -32,21 +31,18 @@ class Answer:
     """One answer; the fields are those of case-v1.schema.json."""
 
     when: str | dict[str, int] = "complete"
-    read_on: bool = True
     delay_ms: int = 0
     interim: list[int] = field(default_factory=list)
     interim_gap_ms: int = 0
     continue_: bool = True
     continue_delay_ms: int = 0
     status: int | None = None
-    reason: str | None = None
     headers: list[list[str]] = field(default_factory=list)
     body: dict[str, Any] = field(default_factory=lambda: {"text": "ok"})
     framing: str = "length"
     chunk_size: int = 4096
     redirect: str | None = None
     raw: str | None = None
-    raw_b64: str | None = None
     split: dict[str, Any] | None = None
     trickle: dict[str, int] | None = None
     nagle: bool = False
@@ -63,8 +59,6 @@ class Answer:
 
     def content(self) -> bytes:
         """The response body as the client should see it."""
-        if "b64" in self.body:
-            return base64.b64decode(self.body["b64"])
         if "text" in self.body:
             return str(self.body["text"]).encode()
         return str(self.body.get("fill", "o")).encode() * int(self.body.get("size", 0))
@@ -80,8 +74,6 @@ class Answer:
 
     def message(self, method: str, names: dict[str, str]) -> tuple[bytes, bytes]:
         """(head, rest) as they go on the wire."""
-        if self.raw_b64 is not None:
-            return base64.b64decode(self.raw_b64), b""
         if self.raw is not None:
             whole = expand(self.raw, names).encode("latin-1")
             end = whole.find(b"\r\n\r\n") + 4
@@ -89,7 +81,7 @@ class Answer:
         status = self.effective_status()
         content = self.content()
         bodiless = method == "HEAD" or status in (204, 304)
-        lines = [f"HTTP/1.1 {status} {self.reason if self.reason is not None else _phrase(status)}"]
+        lines = [f"HTTP/1.1 {status} {_phrase(status)}"]
         if self.redirect:
             lines.append(f"Location: {expand(self.redirect, names)}")
         lines += [f"{name}: {expand(value, names)}" for name, value in self.headers]
@@ -105,7 +97,7 @@ class Answer:
             elif self.framing == "close":
                 lines.append("Connection: close")
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-        return head, b"" if bodiless or self.framing == "none" else rest
+        return head, b"" if bodiless else rest
 
 
 def _phrase(status: int) -> str:

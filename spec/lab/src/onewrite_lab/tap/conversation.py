@@ -107,9 +107,6 @@ class Conversation:
         self.tap.say(self.arrival, f"{request.method} {request.target}")
         status = script.get("status", 200) if request.method == "CONNECT" else 405
         then = script.get("then", "keep")
-        if then == "hang":
-            self.tap.stop.wait(IDLE_S)
-            return False
         info = self.channel.info()
         self.baseline = info.data_segs_in if info else None
         lines = [f"HTTP/1.1 {status} {'Connection established' if status == 200 else 'Refused'}"]
@@ -117,9 +114,7 @@ class Conversation:
         if status != 200:
             lines.append("Content-Length: 0")
         self.channel.send(("\r\n".join(lines) + "\r\n\r\n").encode())
-        if then == "reset":
-            self.channel.reset()
-        elif then == "close" or status != 200:
+        if then == "close" or status != 200:
             self.channel.close(linger_s=0.2)
         return status == 200 and then == "keep"
 
@@ -176,7 +171,7 @@ class Conversation:
                     paused = self._pause(answer.stop_reading, exchange)
                 if not answered and _due(answer, exchange):
                     answered = True
-                    if not self._respond(exchange, answer) or not answer.read_on:
+                    if not self._respond(exchange, answer):
                         return self._end(answer, exchange, complete=False)
             if rest:
                 exchange.extra += len(rest)
@@ -245,9 +240,9 @@ class Conversation:
                 exchange.last_write_ns = time.monotonic_ns()
                 channel.send(piece)
                 tap.say(self.arrival, f"< {len(piece)} bytes {_shown(piece)}")
-            exchange.sent = head + rest
         except (OSError, ssl.SSLError) as error:
             self.arrival.failure = f"while answering: {error}"
+            tap.say(self.arrival, f"broken {self.arrival.failure}")
             exchange.answered_ns = time.monotonic_ns()
             return False
         exchange.answered_ns = time.monotonic_ns()

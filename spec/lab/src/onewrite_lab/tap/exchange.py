@@ -24,7 +24,7 @@ class Arrival:
     nodelay_at_hello: bool | None = None  # when the first bytes of its TLS handshake had come
     client_options: dict[str, int] = field(default_factory=dict)  # socket options of the client's end
     tls_version: str | None = None
-    failure: str | None = None  # a broken handshake or a broken read, in words
+    failure: str | None = None  # a broken handshake or a broken read, in words; the command line tool reports it
     ended: bool = False
 
 
@@ -50,7 +50,6 @@ class Exchange:
     answered_ns: int = 0  # after it
     answer: Answer | None = None
     followed: bool = False  # what follows the answer (`Answer.then`) is done
-    sent: bytes = b""
     extra: int = 0  # bytes that followed the request before it was answered
     reads: list[tuple[int, int]] = field(default_factory=list)  # (t_ns, size) of each piece
 

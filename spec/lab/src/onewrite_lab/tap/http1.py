@@ -6,7 +6,6 @@ answer a malformed request, and the judge must be able to fail it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass, field
 
@@ -54,10 +53,6 @@ class Request:
     @property
     def expects_continue(self) -> bool:
         return any(value.lower() == "100-continue" for value in self.values("expect"))
-
-    @property
-    def body_sha256(self) -> str:
-        return hashlib.sha256(self.body).hexdigest()
 
     @property
     def wire(self) -> bytes:
