@@ -126,7 +126,7 @@ def _memory(seen: Observation, samples: list[Sample], wanted: dict[str, Any], ve
     copies = seen.memory_growth / size
     if copies > wanted["max"]:
         text = f"peak memory grew by {copies:.1f} times the body, not at most {wanted['max']}"
-        verdict.unsteady.append(text)
+        verdict.problems.append(text)
 
 
 def _event_field(sample: Sample, name: str, field_name: str) -> Any:
@@ -137,7 +137,7 @@ def _event_field(sample: Sample, name: str, field_name: str) -> Any:
 
 
 def judge_mode(what: str, values: list[Any], wanted: Any, verdict: Verdict, excuse: int = 0) -> None:
-    """Judge by the mode; odd counts need an excuse (segments that the kernel sent twice) or must not come again.
+    """Judge by the mode; odd counts need an excuse: segments that the kernel sent twice.
 
     The counters behind the excuse are the whole host's, so on a busy machine they would excuse a client that splits
     any number of its requests. They excuse a fifth of the requests at most, as in the command line tool. Where the
@@ -158,6 +158,6 @@ def judge_mode(what: str, values: list[Any], wanted: Any, verdict: Verdict, excu
     if len(odd) > min(excuse, len(known) // 5):
         said = f"{what}: mode {counts[0][0]}, but also {odd[:5]} in {len(odd)} of {len(known)} requests"
         text = f"{said} with {excuse} segments sent twice, which excuse {len(known) // 5} at most"
-        verdict.unsteady.append(text)
+        verdict.problems.append(text)
     elif odd:
         verdict.notes.append(f"{what}: {odd[:5]} beside the mode, explained by {excuse} segments sent twice")

@@ -9,7 +9,7 @@ from typing import Any
 
 from onewrite_conformance.checks.counts import judge_run, judge_step
 from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.timing import bound_problems, cause_problems, timing_problems
+from onewrite_conformance.checks.timing import bound_problems, cause_problems, connection_problems, timing_problems
 from onewrite_conformance.checks.verdict import Verdict, either, matches
 from onewrite_conformance.checks.wire import example_problems, wire_problems
 
@@ -33,18 +33,18 @@ def judge(seen: Observation) -> Verdict:
         label = f"request {seen.samples.index(sample)}: " if len(seen.samples) > 1 else ""
         verdict.problems += [label + one for one in found]
     verdict.problems += _state_problems(seen)
+    verdict.problems += connection_problems(seen.samples)
     judge_run(seen, verdict)
     for step in {sample.step for sample in seen.counted}:
         expect = seen.run.expect(steps[step])
         judge_step(seen, step, expect, verdict)
         samples = [sample for sample in seen.counted if sample.step == step]
-        verdict.unsteady += bound_problems(samples, expect)
+        verdict.problems += bound_problems(samples, expect)
         verdict.problems += cause_problems(samples, expect)
     if seen.run.case.example is not None:
         for exchange in seen.counted_exchanges():
             verdict.problems += example_problems(exchange, seen.run.case.example, seen.names)
     verdict.problems = _condensed(verdict.problems)
-    verdict.unsteady = _condensed(verdict.unsteady)
     return verdict
 
 
@@ -102,10 +102,10 @@ def _body_problems(sample: Sample) -> Iterable[str]:
     bodies = []
     for exchange in possible:
         answer = exchange.answer
-        if answer is None or answer.raw is not None or answer.raw_b64 is not None or answer.truncate is not None:
+        if answer is None or answer.raw is not None or answer.truncate is not None:
             return
         empty = exchange.request.method == "HEAD" or answer.effective_status() in (204, 304)
-        bodies.append(b"" if empty or answer.framing == "none" else answer.content())
+        bodies.append(b"" if empty else answer.content())
     if reply["body_sha256"] not in {hashlib.sha256(body).hexdigest() for body in bodies}:
         yield f"the response body is not what was sent: {reply.get('body_bytes')} bytes, sent {len(bodies[-1])}"
 

@@ -8,6 +8,7 @@ does not matter (`bound_problems`).
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -20,10 +21,11 @@ from onewrite_conformance.checks.seen import Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
 
-__all__ = ["bound_problems", "cause_problems", "sequence_problem", "timing_problems"]
+__all__ = ["bound_problems", "cause_problems", "connection_problems", "sequence_problem", "timing_problems"]
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 CLOCK_TOLERANCE_NS = 100_000  # a runtime may compute its times from an earlier reading of the same clock
+CALL_NS = 60_000_000_000  # a call began that long ago at most
 LONG_NS = 20_000_000  # events.yaml, `causes`: of a wait that long
 TOLERANCE_NS = 1_000  # a record and its events are made of the same clock readings; JSON may round
 
@@ -97,6 +99,7 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     if misfit is not None:
         yield misfit
     yield from _record_invariants(record, reply, events)
+    yield from _account_problems(sample, record, wanted)
     if not sample.batch and "shared_clock" in capabilities and events:
         yield from _clock_problems(sample, events)
     yield from _expected(record, wanted)
@@ -208,6 +211,34 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
         yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
 
 
+def _account_problems(sample: Sample, record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
+    """The record of a request that arrived has its method and URL, the bytes that the tap got, and the wall clock."""
+    ago_ns = time.time_ns() - int(record.get("started_at_unix_ns") or 0)
+    if abs(ago_ns) > CALL_NS:
+        yield f"started_at_unix_ns is {ago_ns / 1e9:.0f} s ago"
+    exchange, last = sample.exchange, (record.get("attempts") or [{}])[-1]
+    if exchange is None:
+        return
+    for name in ("method", "url") if "not_told" not in wanted else ():
+        if record.get(name) != sample.request[name]:
+            yield f"the record's {name} is {record.get(name)}, the request's {sample.request[name]}"
+    counted = exchange.complete and not exchange.extra and not sample.batch and sample.reply["outcome"] == "response"
+    if counted and last.get("bytes_sent") not in (None, len(exchange.request.wire)):
+        yield f"bytes_sent is {last.get('bytes_sent')}, the tap got {len(exchange.request.wire)}"
+
+
+def connection_problems(samples: list[Sample]) -> Iterable[str]:
+    """Each connection has a conn_id, which no other has."""
+    pairs = set()
+    for sample in samples:
+        attempts = (sample.reply.get("timing") or {}).get("attempts")
+        if attempts and sample.exchange and not sample.batch and sample.reply["outcome"] == "response":
+            pairs.add((attempts[-1].get("conn_id"), sample.exchange.arrival.index))
+    for what, values in (("conn_ids", {one for one, _ in pairs}), ("connections", {other for _, other in pairs})):
+        if len(values) != len(pairs):
+            yield f"{len(pairs)} pairs of conn_id and connection have {len(values)} {what}: {sorted(pairs, key=str)}"
+
+
 def _cause_problems(attempt: dict[str, Any]) -> Iterable[str]:
     """Only a long wait has a cause, and it is the server's where nothing was held for long (events.yaml, `causes`)."""
     cause, wait_ns = attempt.get("cause"), attempt.get("wait_ns")
@@ -272,7 +303,7 @@ def _clock_problems(sample: Sample, events: list[dict[str, Any]]) -> Iterable[st
         yield f"request_start is {_ms(times['request_start'] - exchange.first_ns)} after the tap had read of it"
     if "response_start" in times and exchange.answer_ns and times["response_start"] < exchange.answer_ns - slack:
         yield f"response_start is {_ms(exchange.answer_ns - times['response_start'])} before the tap began to answer"
-    whole = exchange.answer is not None and exchange.answer.raw is None and exchange.answer.raw_b64 is None
+    whole = exchange.answer is not None and exchange.answer.raw is None
     read = sample.reply["outcome"] == "response" and sample.request.get("read") != "none"
     bodiless = exchange.request.method == "HEAD"
     ended = times.get("response_end")

@@ -10,10 +10,9 @@ __all__ = ["Verdict", "either", "matches"]
 
 @dataclass
 class Verdict:
-    """`problems` fail the run; `unsteady` ones fail it only when they come again; `doubts` mean: cannot tell."""
+    """`problems` fail the run; `doubts` mean: cannot tell."""
 
     problems: list[str] = field(default_factory=list)
-    unsteady: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

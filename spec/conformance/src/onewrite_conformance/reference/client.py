@@ -186,7 +186,8 @@ class Client:
             self._release(origin, None, False)
             raise
         connection.recorder, connection.deadline = recorder, deadline
-        fields: dict[str, Any] = {"conn_id": connection.number, "reused": connection.requests > 0}
+        number = 1 if broken("same_conn_id") else connection.number
+        fields: dict[str, Any] = {"conn_id": number, "reused": connection.requests > 0}
         if connection.requests and recorder.on:
             fields["idle_ns"] = time.monotonic_ns() - connection.idle_since_ns
             recorder.connecting[recorder.attempt] = connection.phases
@@ -230,6 +231,8 @@ class Client:
             self._busy[origin] -= 1
             if connection is not None:
                 connection.idle_since_ns = time.monotonic_ns()
+                if broken("nagle_again") and reusable:
+                    connection.nodelay(False)
                 if reusable:
                     self._idle.append(connection)
                 else:
@@ -282,7 +285,7 @@ class Client:
         except h11.LocalProtocolError as error:
             raise CallError("other", str(error)) from error
         if not broken("early_request_end"):
-            recorder.event("request_end", bytes=sent[0], writes=connection.writes)
+            recorder.event("request_end", bytes=sent[0] - broken("wrong_bytes"), writes=connection.writes)
         if broken("early_response_start"):
             recorder.event("response_start")
         recorder.phase = "wait"

@@ -107,8 +107,8 @@ class Connection:
         with self._phase("dns", host=host), self._limited("dns"):
             return socket.gethostbyname(host)
 
-    def nodelay(self) -> None:
-        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def nodelay(self, on: bool = True) -> None:
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, on)
 
     def _tunnel(self, authority: str) -> None:
         """Open a tunnel through a proxy; it is part of connecting."""

@@ -43,7 +43,7 @@ class Recorder:
         self._method = method
         self._url = redact(url) if self.on else url
         self._open: list[str] = []
-        self._unix_ns = time.time_ns() if self.on else 0
+        self._unix_ns = time.time_ns() + broken("wall_clock") * 3_600_000_000_000 if self.on else 0
 
     def now(self) -> int:
         """The time, for an event that is delivered a little later; 0 when nobody listens."""

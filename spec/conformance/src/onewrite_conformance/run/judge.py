@@ -16,7 +16,7 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.same import PLAYS, api_of, compare
+from onewrite_conformance.run.same import PLAYS, compare
 from onewrite_conformance.run.settle import MOST, UNSETTLED, settle
 from onewrite_conformance.run.syscalls import SYSCALL_CASE, syscall_result
 
@@ -163,7 +163,7 @@ class Judge:
             self.close()  # a fresh process
             if result.path in self.by_path:
                 run = self.by_path[result.path]
-                settle(result, lambda run=run: self._one(run, explain=True))  # type: ignore[misc]
+                settle(result, lambda run=run: self._one(run))  # type: ignore[misc]
             elif result.case == SYSCALL_CASE:
                 settle(result, lambda kind=result.client: syscall_result(self.adapter, kind))  # type: ignore[misc]
 
@@ -185,8 +185,8 @@ class Judge:
             for fault in faults
         ]
 
-    def _one(self, run: Run, *, explain: bool = False) -> Result:
-        """Judge once. `explain`: add to a failure how stock does there."""
+    def _one(self, run: Run) -> Result:
+        """Judge once."""
         if self._trace is not None:
             self._trace(f"== {self.adapter.name} {run.path}")
         started = time.monotonic()
@@ -205,7 +205,7 @@ class Judge:
             by_stock=self.adapter.guest and (self.adapter.name == "driver" or "stock" in (self.clients or ())),
         )
         try:
-            self._judge(run, result, explain or not self.adapter.settle)
+            self._judge(run, result)
         except DriverSkipped as skipped:
             result.status, result.notes = Status.NOT_APPLICABLE, [str(skipped)]
         except DriverFault as fault:
@@ -216,7 +216,7 @@ class Judge:
         result.seconds = round(time.monotonic() - started, 4)
         return result
 
-    def _judge(self, run: Run, result: Result, explain: bool) -> None:
+    def _judge(self, run: Run, result: Result) -> None:
         if run.client == "stock" and (run.case.same or run.case.env or run.case.open.get("adapter")):
             raise DriverSkipped("nothing to ask of a stock client")
         self._skip_early(run)
@@ -230,28 +230,11 @@ class Judge:
             facets = [*run.case.same, *([] if own_text else ["message"])]
             plays = PLAYS if self.draw is None else 1
             verdict.problems += compare(run, driver, self._driver("stock", {}), facets, plays, self._trace)
-        problems = verdict.problems + verdict.unsteady
-        if problems and explain and not run.case.same and run.client in self.adapter.own:
-            verdict.notes += self._stock_verdict(run)
-        if problems:
+        if verdict.problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:
             result.status = Status.CANNOT_TELL
-        result.problems, result.notes = problems, verdict.doubts + verdict.notes
-
-    def _stock_verdict(self, run: Run) -> list[str]:
-        """What the stock client does in a case that failed: whether the fault is the base library's."""
-        if run.case.env or run.case.open.get("adapter"):
-            return []
-        try:
-            stock = self._driver("stock", {})
-            if set(run.capabilities()) - stock.capabilities:
-                return ["stock cannot run this case"]
-            api = api_of(self._driver(run.client, {}), stock, run.case.open.get("api"))
-            problems = judge(play(run.by_stock(), stock, self._trace, api)).problems
-        except (DriverSkipped, DriverFault):
-            return []
-        return [f"stock deviates as well: {problems[0]}" if problems else "stock does not deviate"]
+        result.problems, result.notes = verdict.problems, verdict.doubts + verdict.notes
 
     def _apply_known(self, result: Result) -> None:
         if not result.judged:

@@ -15,7 +15,7 @@ __all__ = ["Plan", "Share", "length_s", "times"]
 RUN_S = 0.3  # a run that waits for nothing
 HANG_MS = 2000  # a time limit from here on is there for a client that hangs
 START_S = 1.0  # the drivers of one client kind, started for one environment
-LEAST_S = 10.0  # for less, no second worker starts the drivers of a client
+LEAST_S = 20.0  # for less, no second worker starts the drivers of a client
 STAY = 2.0  # how much less may be left of an adapter whose drivers a worker has
 
 

@@ -54,12 +54,15 @@ def play(
         return next((one for one in readings if one.local_port == arrival.peer_port), None)
 
     def look(exchange: Exchange) -> None:
-        """Read the client's socket at the first request of each connection, and at those of several segments."""
+        """Read the client's socket at the first request of each connection, at those of several segments, and at each
+        where TCP_NODELAY is expected: a wrong reading stays."""
         arrival = exchange.arrival
-        if arrival.nodelay is None or (exchange.segments != 1 and not same):
+        if arrival.nodelay is None or "nodelay" in expect or (exchange.segments != 1 and not same):
             reading = reading_of(arrival)
             if reading is not None:
-                arrival.nodelay, arrival.client_options = reading.nodelay, reading.options
+                if arrival.nodelay in (None, expect.get("nodelay")):
+                    arrival.nodelay = reading.nodelay
+                arrival.client_options = reading.options
                 exchange.sent_twice = reading.total_retrans - arrival.retransmits
                 arrival.retransmits = reading.total_retrans
 
