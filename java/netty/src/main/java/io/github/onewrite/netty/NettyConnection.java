@@ -72,7 +72,7 @@ public final class NettyConnection {
         this.channel = channel;
         this.host = remote instanceof InetSocketAddress address ? address.getHostString() : "";
         this.ends = ends;
-        this.join = ends != Ends.BY_CLIENT;
+        this.join = joinsUnasked();
         this.times = new ConnectTimes(channel, makers);
         this.probe = probeOf(channel);
     }
@@ -145,11 +145,16 @@ public final class NettyConnection {
         return placement.isPlaced();
     }
 
-    /** Whether the writes of the next request are joined. Of {@link Ends#BY_CLIENT}, those that it was served with. */
+    /** Whether the writes of the next request are joined. */
     boolean takeJoin() {
         boolean now = join;
-        join = ends != Ends.BY_CLIENT;
+        join = joinsUnasked();
         return now;
+    }
+
+    /** Such a client may read a body that blocks on the event loop: only {@link #serve(OnewriteNetty.Call, boolean)} allows it. */
+    private boolean joinsUnasked() {
+        return ends != Ends.BY_CLIENT;
     }
 
     /** The first bytes go to a proxy, whose tunnel is part of the connect. */
@@ -190,7 +195,7 @@ public final class NettyConnection {
      * @param call one that is not timed, or null, for a request that is not reported
      */
     public void serve(OnewriteNetty.@Nullable Call call) {
-        serve(call, true);
+        serve(call, joinsUnasked());
     }
 
     /**

@@ -560,6 +560,18 @@ class OnewriteNettyTest implements AppliedTwice {
     }
 
     /** The codec makes a response of status 999 of it. */
+    /** AsyncHttpClient reads a body on its event loop: the head of a request that it does not announce is not held. */
+    @Test
+    void aClientWhoseBodiesMayBlockAnnouncesWhatIsJoined() {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        NettyConnection.attach(channel, null, null, any -> null, NettyConnection.Ends.BY_CLIENT)
+                .place(onewrite, false);
+        channel.writeAndFlush(new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/"));
+        assertFalse(channel.outboundMessages().isEmpty());
+        channel.finishAndReleaseAll();
+    }
+
     @Test
     void aMalformedResponseIsNoResponse() throws Exception {
         Timing timing = timedGet("HTTP/1.1 two hundred\r\n\r\n");
