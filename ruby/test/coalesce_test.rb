@@ -349,29 +349,6 @@ class CoalesceTest < OnewriteTest
     assert_raises(Net::WriteTimeout) { http.start { http.request(post("/", "x" * 20_000_000)) } }
   end
 
-  # IO#write has no time limit, so it must not be used where the send buffer became too small.
-  def test_write_timeout_is_kept_with_a_send_buffer_that_shrinks
-    skip "this net/http has no write_timeout" unless Net.const_defined?(:WriteTimeout)
-
-    server = TCPServer.new("127.0.0.1", 0)
-    @closing << -> { server.close }
-    server.setsockopt(Socket::SOL_SOCKET, Socket::SO_RCVBUF, 4096)
-    Thread.new do
-      socket = server.accept
-      nil until socket.gets == "\r\n"
-      socket.read(20_000)
-      socket.write(Tap::OK)
-      sleep # reads no more
-    end
-    http = Net::HTTP.new("127.0.0.1", server.addr[1])
-    http.max_retries = 0
-    http.start
-    http.request(post("/", "x" * 20_000))
-    socket_of(http).io.setsockopt(Socket::SOL_SOCKET, Socket::SO_SNDBUF, 4096)
-    http.write_timeout = 0.3
-    assert_raises(Net::WriteTimeout) { http.request(post("/", "x" * 100_000)) }
-  end
-
   def test_the_options_limit_what_is_joined
     tap = tap_server(tls: true)
     http = session(tap)
