@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
  * One call: waits for a channel of the pool, sends the request, reads the response and gives the channel back. Confined to
  * the pool's event loop, except for {@link #start} and {@link #onLoop}.
  */
-abstract class Exchange<T> {
+abstract class Exchange<T> implements Runnable {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
@@ -70,7 +70,11 @@ abstract class Exchange<T> {
         this.settings = settings;
         this.request = request;
         this.timing = timing;
-        future.whenComplete((value, why) -> onLoop(this::givenUp));
+        future.whenComplete((value, why) -> {
+            if (!over) {
+                onLoop(this::givenUp);
+            }
+        });
     }
 
     /** The head of the final response was read. */
@@ -96,10 +100,11 @@ abstract class Exchange<T> {
     final void start(OriginPool of, Target target) {
         message = request.message(target, settings);
         pool = of;
-        of.loop().execute(this::acquire);
+        of.loop().execute(this);
     }
 
-    private void acquire() {
+    @Override
+    public final void run() {
         if (over) {
             return;
         }
