@@ -67,8 +67,8 @@ def bodies(content: bytes, path: str) -> dict[str, typing.Any]:
 @pytest.mark.parametrize("name", bodies(b"", ""))
 @pytest.mark.parametrize("framing", ["length", "chunked", "none"])
 def test_each_body_arrives_as_by_stock(name: str, framing: str, tap: typing.Any, tmp_path: typing.Any) -> None:
-    content = os.urandom(100).replace(b"\x80", b"x") + os.urandom(SIZE - 100)
-    content = bytes(byte & 0x7F for byte in content[:100]) + content[100:]
+    content = bytes(byte & 0x7F for byte in os.urandom(100)) + os.urandom(SIZE - 100)
+    content = content.replace(b"\r\n", b"--")  # stock gives the chunk of a wide array too small a size
     path = tmp_path / "body"
     path.write_bytes(content)
     server = tap()

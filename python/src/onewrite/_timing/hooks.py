@@ -157,8 +157,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def drain() -> None:
-    """Call the hooks of the records that are pending."""
-    while pending:
+    """Call the hooks of the records that are pending, but not in the collector."""
+    while pending and not collecting():
         try:
             hand_out = pending.popleft()
         except IndexError:  # another thread was faster

@@ -528,12 +528,15 @@ class Call(Timing):
 
 
 def _hand_out(record: typing.Any, waiting: list[Hook]) -> None:
-    """Seal *record* and call the hooks of *waiting*. Those that a signal keeps from it wait for the next call."""
+    """Seal *record* and call the hooks of *waiting*.
+
+    In the garbage collector none is called, and a signal may keep the record from some: the next call does it.
+    """
     try:  # drop what only a running call needs
         record.connection = record.error = record.response = record.owner = record.pool = record.retries = None
         record.hooks = record.listener = record.notes = None
         record.__class__ = Timing
-        if waiting:
+        if waiting and not (hooks.collector and hooks.collecting()):
             _run(record, waiting, record)
     finally:
         if waiting:

@@ -98,10 +98,7 @@ def run(
             if call._outcome is not None or call.connection is None or not watch(response, call):
                 if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
                     call.bytes_received = response.tell()
-                if hooks_module.collector:
-                    call.finish()
-                else:
-                    call.end(call.error)
+                call.end(call.error)
             return response
         except BaseException as error:
             if type(call) is Call:
