@@ -67,6 +67,29 @@ test('an answer of undici\'s cache is a call without an attempt', async () => {
   }
 })
 
+test('a retry of a request that undici\'s cache makes after it has answered is sent, as a call of its own', async () => {
+  let asked = 0
+  const server = await startServer((socket) => {
+    if (++asked === 2) return socket.resetAndDestroy()
+    socket.write(`HTTP/1.1 200 OK\r\ncache-control: max-age=1, stale-while-revalidate=60\r\ndate: ${new Date().toUTCString()}\r\ncontent-length: 2\r\n\r\nok`)
+  })
+  /** @type {number[][]} */
+  const statuses = []
+  const agent = new Agent({ onTiming: ({ attempts }) => statuses.push(attempts.map(({ status }) => status ?? 0)) })
+  const dispatcher = agent.compose(undici.interceptors.retry({ minTimeout: 10 }), undici.interceptors.cache())
+  const get = async () => (await undici.request(server.origin, { dispatcher })).body.text()
+  try {
+    assert.equal(await get(), 'ok')
+    await new Promise((resolve) => setTimeout(resolve, 1200))
+    assert.equal(await get(), 'ok')
+    await until(() => statuses.length === 3)
+    assert.deepEqual([asked, statuses], [3, [[200], [0], [200]]])
+  } finally {
+    await agent.destroy()
+    await server.close()
+  }
+})
+
 describe('the url of a record', () => {
   for (const [name, opts, told] of /** @type {[string, (origin: string) => any, (origin: string) => string][]} */ ([
     ['credentials in the origin', (origin) => ({ origin: origin.replace('//', '//user:pass@'), path: '/a' }), (origin) => `${origin}/a`],

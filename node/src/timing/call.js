@@ -110,6 +110,8 @@ export class Call extends Timing {
 
   /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the attempt before. */
   nextAttempt () {
+    // A cache that has answered may go on to fetch.
+    if (this.outcome !== undefined) return
     const { attempts } = this
     const isFirst = attempts.length === 0
     if (!isFirst) {

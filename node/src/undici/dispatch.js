@@ -116,10 +116,14 @@ function startCall (self, opts, handler, composed) {
   return new Call(self[kConfig], context, opts?.method, origin.origin ?? String(origin), opts?.path, composed)
 }
 
-/** @returns {Call | undefined} the call of a composed dispatcher above */
+/** @returns {Call | undefined} the call of a composed dispatcher above, while it runs */
 function composedCall (opts, handler) {
-  if (opts?.[kComposed] !== undefined) return opts[kComposed]
-  if (handler instanceof TimedHandler && handler.composed) return handler.call
+  const call = opts?.[kComposed] ?? (handler instanceof TimedHandler && handler.composed ? handler.call : onStack(opts))
+  return call?.outcome === undefined ? call : undefined
+}
+
+/** @returns {Call | undefined} */
+function onStack (opts) {
   const own = dispatching?.opts
   return own?.method === opts?.method && own?.path === opts?.path ? dispatching?.call : undefined
 }
