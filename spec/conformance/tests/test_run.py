@@ -27,31 +27,41 @@ from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.settle import MOST, settle
 from onewrite_conformance.run.shares import judge_all, shares_of
 
-# Fails as often as the file beside it says, over all its processes together.
-UNSTEADY = """
+TOY = """
 import json, os, sys
-left = sys.argv[1]
+argument, requests = sys.argv[1], 0
 for line in sys.stdin:
     m = json.loads(line)
     reply = {"ok": True}
     if m["cmd"] == "hello":
-        reply = {"protocol": 1, "client": m["client"], "adapter": "toy", "version": "1", "runtime": "toy",
+        kind = m["client"]
+        reply = {"protocol": 1, "client": kind, "adapter": "toy", "version": "1", "runtime": "toy",
                  "base": {"name": os.environ.get("ONEWRITE_DRIVER_API", "toy"), "version": "1"}, "pid": os.getpid(), "capabilities": []}
     elif m["cmd"] == "open":
         reply = {"client_id": 1}
     elif m["cmd"] == "request":
-        count = int(open(left).read())
-        if count:
-            open(left, "w").write(str(count - 1))
-        reply = {"outcome": "cancelled" if count else "error", "error": {"kind": "other"}}
+        requests += 1
+        REQUEST
     print(json.dumps({"seq": m["seq"], **reply}), flush=True)
     if m["cmd"] == "bye":
         break
 """
+# Fails as often as the file beside it says, over all its processes together.
+UNSTEADY = """
+        count = int(open(argument).read())
+        if count:
+            open(argument, "w").write(str(count - 1))
+        reply = {"outcome": "cancelled" if count else "error", "error": {"kind": "other"}}
+"""
+# Its stock has another error in one of four requests.
+CHANCE = """
+        usual = argument if kind == "onewrite" else "Rare" if requests % 4 == 0 else "Usual"
+        reply = {"outcome": "error", "error": {"kind": "other", "type": usual}}
+"""
 
 
 def toy(folder: Path, failures: int, *, again: bool = True) -> Adapter:
-    (folder / "toy.py").write_text(UNSTEADY)
+    (folder / "toy.py").write_text(TOY.replace("REQUEST", UNSTEADY))
     (folder / "left").write_text(str(failures))
     command = [sys.executable, str(folder / "toy.py"), str(folder / "left")]
     return Adapter("toy", command, witness=False, settle=again)
@@ -137,31 +147,9 @@ def test_a_client_over_a_second_base_library_stands_beside_the_kind_it_is_judged
     assert adapter.driver_of("wire") == ("patched", {"ONEWRITE_DRIVER_API": "w"})
 
 
-CHANCE = """
-import json, os, sys
-requests = 0
-for line in sys.stdin:
-    m = json.loads(line)
-    reply = {"ok": True}
-    if m["cmd"] == "hello":
-        kind = m["client"]
-        reply = {"protocol": 1, "client": kind, "adapter": "toy", "version": "1", "runtime": "toy",
-                 "base": {"name": "toy", "version": "1"}, "pid": os.getpid(), "capabilities": []}
-    elif m["cmd"] == "open":
-        reply = {"client_id": 1}
-    elif m["cmd"] == "request":
-        requests += 1
-        usual = sys.argv[1] if kind == "onewrite" else "Rare" if requests % 4 == 0 else "Usual"
-        reply = {"outcome": "error", "error": {"kind": "other", "type": usual}}
-    print(json.dumps({"seq": m["seq"], **reply}), flush=True)
-    if m["cmd"] == "bye":
-        break
-"""
-
-
 @pytest.mark.parametrize(("shown", "status"), [("Usual", Status.OK), ("Rare", Status.OK), ("Other", Status.DEVIATES)])
 def test_an_error_that_stock_leaves_to_chance(tmp_path: Path, shown: str, status: str) -> None:
-    (tmp_path / "toy.py").write_text(CHANCE)
+    (tmp_path / "toy.py").write_text(TOY.replace("REQUEST", CHANCE))
     adapter = Adapter("toy", [sys.executable, str(tmp_path / "toy.py"), shown], witness=False)
     one = case()
     one.same = ["outcome"]
