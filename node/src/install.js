@@ -50,7 +50,7 @@ export class Installation {
 
 /**
  * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too: an Agent in the place
- * of undici's default Agent, an EnvHttpProxyAgent in the place of Node's own (NODE_USE_ENV_PROXY). Any other dispatcher
+ * of undici's default Agent, an EnvHttpProxyAgent with the same proxies in the place of one. Any other dispatcher
  * stays, with one warning: it was chosen. `status()` says which.
  *
  * Called again, it adds its hooks to those that are there, and its options replace those that it names. With

@@ -56,7 +56,6 @@ describe('what the program has chosen stays, with one warning', () => {
     'Agent whose dispatch was replaced': 'Object.assign(new undici.Agent(), { dispatch () { return true } })',
     'class of the program': 'new (class Agent extends undici.Agent {})()',
     'class of the program with dispatch': 'new (class Agent extends undici.Agent { dispatch (...args) { return super.dispatch(...args) } })()',
-    EnvHttpProxyAgent: 'new undici.EnvHttpProxyAgent()',
     'EnvHttpProxyAgent of the program': 'new (class EnvHttpProxyAgent extends undici.EnvHttpProxyAgent {})()',
     'EnvHttpProxyAgent with a factory': 'new undici.EnvHttpProxyAgent({ factory: (origin, options) => new undici.Pool(origin, options) })',
     RetryAgent: 'new undici.RetryAgent(new undici.Agent())',
@@ -122,16 +121,25 @@ describe('a proxy is never bypassed', () => {
     assert.deepEqual([proxied, state.startsWith('left')], [1, true])
   })
 
-  test('EnvHttpProxyAgent, and its NO_PROXY', async () => {
+  test('EnvHttpProxyAgent from the environment, and its NO_PROXY', async () => {
+    const set = 'undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent())'
+    assert.deepEqual(await run(script(set), { env: { HTTP_PROXY: proxy.url } }), { ...on, proxied: 1 })
+    assert.deepEqual(await run(script(set), { env: { HTTP_PROXY: proxy.url, NO_PROXY: 'localhost' } }), { ...on, proxied: 0 })
+    assert.deepEqual(await run(script(set)), { ...on, proxied: 0 })
+    // The environment is that of when it was made.
+    assert.deepEqual(await run(script(`${set}; process.env.HTTP_PROXY = ${JSON.stringify(proxy.url)}`)), { ...on, proxied: 0 })
+  })
+
+  test('EnvHttpProxyAgent with options', async () => {
     const set = (options) => `undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent(${JSON.stringify(options)}))`
-    for (const [options, env, expected] of /** @type {[any, any, number][]} */ ([
-      [{}, { HTTP_PROXY: proxy.url }, 1],
-      [{}, { HTTP_PROXY: proxy.url, NO_PROXY: 'localhost' }, 0],
-      [{ httpProxy: proxy.url, noProxy: '' }, { NO_PROXY: 'localhost' }, 1]
-    ])) {
-      const { proxied, answer, state } = await run(script(set(options)), { env })
-      assert.deepEqual([proxied, answer, state.startsWith('left')], [expected, 200, true])
-    }
+    assert.deepEqual(await run(script(set({ httpProxy: proxy.url }))), { ...on, proxied: 1 })
+    assert.deepEqual(await run(script(set({ httpProxy: proxy.url, noProxy: 'localhost' }))), { ...on, proxied: 0 })
+    assert.deepEqual(await run(script(set({ httpProxy: proxy.url, noProxy: '' })), { env: { NO_PROXY: 'localhost' } }), { ...on, proxied: 1 })
+    assert.deepEqual(await run(script(set({ httpProxy: proxy.url, keepAliveTimeout: 1000, proxyTunnel: true }))), { ...on, proxied: 1 })
+    const [{ proxied, answer }] = [await run(script(set({ httpProxy: proxy.url, noProxy: 'localhost:1' }), `
+      process.env.NO_PROXY = '*'
+      await fetch(URL)`))]
+    assert.deepEqual([proxied, answer], [2, 200])
   })
 
   const supported = process.allowedNodeEnvironmentFlags.has('--use-env-proxy')

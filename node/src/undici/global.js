@@ -1,6 +1,6 @@
 /**
- * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, Node's own with
- * proxies from the environment by ours with the same proxies. What the program has chosen stays.
+ * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, a dispatcher
+ * with proxies from the environment by ours with the same proxies. What else the program has chosen stays.
  */
 
 import http from 'node:http'
@@ -8,6 +8,7 @@ import * as undici from 'undici'
 import { before, globalDispatchers, LEGACY } from './before.js'
 import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-version.js'
 import { Agent } from './agent.js'
+import { placeOfProgram } from './program-proxies.js'
 import { EnvHttpProxyAgent } from './proxy-agent.js'
 
 // When undici 8 was loaded, it replaced the dispatcher of a Node that knows `legacy` alone. fetch goes on to use the
@@ -33,7 +34,11 @@ export function placeForOurs () {
   const isNodes = (dispatcher) => env !== undefined && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
     !(dispatcher instanceof undici.EnvHttpProxyAgent)
   const strange = chosen.find((dispatcher) => !isPlainAgent(dispatcher) && !isNodes(dispatcher))
-  if (strange !== undefined) return { found: nameOf(strange) }
+  if (strange !== undefined) {
+    const isOfProgram = isUndicis(strange, 'EnvHttpProxyAgent') &&
+      chosen.every((each) => each === strange || isPlainAgent(each))
+    return (isOfProgram && placeOfProgram(strange, isMadeByUndici)) || { found: nameOf(strange) }
+  }
   // undici 8 was loaded before this package, and replaced the dispatcher that NODE_USE_ENV_PROXY had set.
   const isLost = env !== undefined && callsControllersWhenSent && !isSupported(process.versions.undici ?? '')
   return chosen.some(isNodes) || isLost
@@ -88,10 +93,17 @@ function isUndicis (dispatcher, name) {
 
 /** @returns {boolean} an Agent as undici makes it without options */
 function isPlainAgent (dispatcher) {
+  if (!isMadeByUndici(dispatcher)) return false
+  const plain = new dispatcher.constructor()
+  const options = /** @type {symbol} */ (privateSymbol(plain, 'options'))
+  const names = Object.keys({ ...dispatcher[options], ...plain[options] })
+  return names.every((name) => dispatcher[options][name] === plain[options][name])
+}
+
+/** @returns {boolean} an Agent of undici with any options but a factory */
+function isMadeByUndici (dispatcher) {
   if (!isUndicis(dispatcher, 'Agent')) return false
   const plain = new dispatcher.constructor()
   const [options, factory] = ['options', 'factory'].map((name) => privateSymbol(plain, name))
-  if (options === undefined || factory === undefined || dispatcher[factory] !== plain[factory]) return false
-  const names = Object.keys({ ...dispatcher[options], ...plain[options] })
-  return names.every((name) => dispatcher[options][name] === plain[options][name])
+  return options !== undefined && factory !== undefined && dispatcher[factory] === plain[factory]
 }
