@@ -5,6 +5,7 @@ import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.ssl.SslCloseCompletionEvent;
+import io.netty.util.AttributeKey;
 import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -16,6 +17,9 @@ import org.jspecify.annotations.Nullable;
  * scheduled again only when it runs out, because a timer per call costs more than the rest of the limit.
  */
 final class Connection extends SimpleChannelInboundHandler<HttpObject> implements Runnable {
+    /** A closed channel has its handlers no more. */
+    private static final AttributeKey<Connection> KEY = AttributeKey.valueOf(Connection.class, "connection");
+
     private @Nullable ChannelHandlerContext context;
     private final Settings settings;
     private final long created = System.nanoTime();
@@ -33,7 +37,7 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     }
 
     static Connection of(Channel channel) {
-        return channel.pipeline().get(Connection.class);
+        return Objects.requireNonNull(channel.attr(KEY).get());
     }
 
     ChannelHandlerContext context() {
@@ -92,6 +96,7 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
         context = ctx;
+        ctx.channel().attr(KEY).set(this);
     }
 
     @Override

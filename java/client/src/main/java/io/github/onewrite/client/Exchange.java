@@ -135,13 +135,12 @@ abstract class Exchange<T> implements Runnable {
             connection = Connection.of(channel);
             connection.begin(this);
             timing.on(channel);
-            SslHandler tls = channel.pipeline().get(SslHandler.class);
-            if (tls == null) {
-                send();
-            } else {
+            if (pool().origin.tls()) {
                 HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
-                Future<?> tcp = tunnel == null ? result : tunnel.connectFuture();
-                after(tcp, () -> after(tls.handshakeFuture(), this::send));
+                SslHandler tls = channel.pipeline().get(SslHandler.class);
+                after(tunnel == null ? result : tunnel.connectFuture(), () -> after(tls.handshakeFuture(), this::send));
+            } else {
+                send();
             }
         } catch (Throwable e) {
             fail(e);
@@ -191,7 +190,7 @@ abstract class Exchange<T> implements Runnable {
             long size = file.size();
             Request.announce(head.headers(), size);
             write(head);
-            if (context().pipeline().get(SslHandler.class) == null) {
+            if (!pool().origin.tls()) {
                 write(new DefaultFileRegion(file, 0, size));
                 writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
                 return;

@@ -44,7 +44,7 @@ import javax.net.ssl.SSLParameters;
  * between threads.
  */
 final class OriginPool extends FixedChannelPool {
-    private final Target.Origin origin;
+    final Target.Origin origin;
     private final EventLoop loop;
     private final ChannelGroup open;
     private final InetSocketAddress remote;
