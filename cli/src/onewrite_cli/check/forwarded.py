@@ -30,11 +30,11 @@ class Forwarded(Conversation):
         super().__init__(tap, channel, arrival)
         self._own_name, self._forwarded, self._unreachable = own_name, forwarded, unreachable
 
-    def _respond(self, exchange: Exchange, answer: Answer) -> bool:
+    def respond(self, exchange: Exchange, answer: Answer) -> bool:
         """Answer or forward; False when the connection broke. Of `answer` only what says whether it goes on is used."""
         url = urlsplit(exchange.request.target)
         if url.hostname == self._own_name:
-            return super()._respond(exchange, answer)
+            return super().respond(exchange, answer)
         connection_headers = [(name, value) for name, value in answer.headers if name == "Connection"]
         try:
             if url.scheme == "http" and url.hostname:

@@ -171,7 +171,7 @@ class Conversation:
                     paused = self._pause(answer.stop_reading, exchange)
                 if not answered and _due(answer, exchange):
                     answered = True
-                    if not self._respond(exchange, answer):
+                    if not self.respond(exchange, answer):
                         return self._end(answer, exchange, complete=False)
             if rest:
                 exchange.extra += len(rest)
@@ -181,7 +181,7 @@ class Conversation:
         self._complete(exchange, records, early=answered)
         if self.tap.on_request is not None:
             self.tap.on_request(exchange)
-        if not answered and not self._respond(exchange, answer):
+        if not answered and not self.respond(exchange, answer):
             return False
         return self._end(answer, exchange, complete=True)
 
@@ -217,7 +217,7 @@ class Conversation:
         counts = f"{exchange.segments} segments" + (f", {exchange.records} records" if self.channel.tls else "")
         self.tap.say(self.arrival, f"request {exchange.number} complete: {counts}")
 
-    def _respond(self, exchange: Exchange, answer: Answer) -> bool:
+    def respond(self, exchange: Exchange, answer: Answer) -> bool:
         """Send the answer; False when the connection broke."""
         tap, channel = self.tap, self.channel
         head, rest = answer.message(exchange.request.method, tap.names)

@@ -149,20 +149,29 @@ class WireTest {
         }
     }
 
+    static Stream<Arguments> largeBodies() throws Exception {
+        byte[] large = new byte[3_000_000];
+        Path file = Files.write(dir.resolve("zeros"), large);
+        return Stream.of("nio", "epoll")
+                .flatMap(transport -> Stream.of(
+                        body(transport, "bytes", request -> request.setBody(large)),
+                        body(transport, "file", request -> request.setBody(file.toFile()))));
+    }
+
     /** The server's first read of each request has more than the head. */
-    @ParameterizedTest
-    @ValueSource(strings = {"nio", "epoll"})
-    void aLargeBodyLeavesWithItsHead(String transport) throws Exception {
+    @ParameterizedTest(name = "{1} on {0}")
+    @MethodSource("largeBodies")
+    void aLargeBodyLeavesWithItsHead(String transport, String name, Consumer<BoundRequestBuilder> body)
+            throws Exception {
         List<String> first = new CopyOnWriteArrayList<>();
         EventLoopGroup loops = loops(transport);
         try (TestServer server = TestServer.keepingFirstReads(first);
                 AsyncHttpClient client = Dsl.asyncHttpClient(
                         OnewriteAhc.create().apply(Dsl.config()).setEventLoopGroup(loops))) {
             for (int i = 0; i < REQUESTS; i++) {
-                client.preparePost(server.url())
-                        .setBody(new byte[3_000_000])
-                        .execute()
-                        .get(60, TimeUnit.SECONDS);
+                BoundRequestBuilder request = client.preparePost(server.url());
+                body.accept(request);
+                request.execute().get(60, TimeUnit.SECONDS);
             }
         } finally {
             loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);

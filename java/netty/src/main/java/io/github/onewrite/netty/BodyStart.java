@@ -1,19 +1,22 @@
 package io.github.onewrite.netty;
 
 import io.netty.buffer.ByteBuf;
-import io.netty.buffer.ByteBufOutputStream;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelProgressiveFuture;
+import io.netty.channel.ChannelProgressiveFutureListener;
+import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.FileRegion;
 import io.netty.handler.ssl.SslHandler;
-import java.nio.channels.Channels;
+import java.nio.ByteBuffer;
 import java.nio.channels.WritableByteChannel;
 
 /**
  * Below the codec: lets the start of a large body leave with its head. The transport gathers up to twice the send buffer,
  * and would send the head alone before a buffer that does not fit (IovArray, ChannelOutboundBuffer.nioBuffers): so such a
- * buffer is cut. A small file is read, because sendfile would be a second write. TLS takes what it is given.
+ * buffer is cut. Of a file the start is read, because sendfile would be a second write; a small one is read whole. TLS
+ * takes what it is given.
  */
 final class BodyStart {
     /** Head and body of this size leave in one gathering write whatever the send buffer. */
@@ -82,43 +85,87 @@ final class BodyStart {
      * from its beginning, not from {@link FileRegion#transferred} on (IoUringFileRegion).
      */
     private void writeFile(ChannelHandlerContext ctx, FileRegion region, ChannelPromise promise) {
-        int size = (int) (region.count() - region.transferred());
-        ByteBuf content = ctx.alloc().buffer(size);
-        read(region, content);
-        fileIsRead = content.readableBytes() == size;
+        long left = region.count() - region.transferred();
+        boolean whole = left <= joinMax;
+        boolean resumes = !ctx.channel().getClass().getName().contains(".uring.");
+        ByteBuf content = ctx.alloc().buffer(whole ? (int) left : room);
+        if (whole || (resumes && room > 0)) {
+            read(region, content);
+        }
+        int size = content.readableBytes();
+        room = 0;
+        fileIsRead = size == left;
         if (fileIsRead) {
             region.release();
             ctx.write(content, promise);
-            return;
-        }
-        if (ctx.channel().getClass().getName().contains(".uring.")) {
-            content.release();
-        } else {
+        } else if (size > 0 && resumes) {
             ctx.write(content);
+            ctx.write(region, promise instanceof ChannelProgressivePromise told ? behind(ctx, size, told) : promise);
+        } else {
+            content.release();
+            ctx.write(region, promise);
         }
-        ctx.write(region, promise);
+    }
+
+    /** Reports the progress of a file whose first {@code size} bytes were written before. */
+    private static ChannelPromise behind(ChannelHandlerContext ctx, int size, ChannelProgressivePromise told) {
+        return ctx.newProgressivePromise().addListener(new ChannelProgressiveFutureListener() {
+            @Override
+            public void operationProgressed(ChannelProgressiveFuture future, long progress, long total) {
+                told.tryProgress(size + progress, total);
+            }
+
+            @Override
+            public void operationComplete(ChannelProgressiveFuture future) {
+                if (future.isSuccess()) {
+                    told.trySuccess();
+                } else {
+                    told.tryFailure(future.cause());
+                }
+            }
+        });
     }
 
     /**
      * Netty's own files, and the multipart messages of AsyncHttpClient, of which each part would be a write. What another
      * type does when it is read is not known.
      */
-    private boolean isReadable(FileRegion region) {
+    private static boolean isReadable(FileRegion region) {
         return (region.getClass() == DefaultFileRegion.class
                         || region.getClass().getName().startsWith("org.asynchttpclient.netty."))
-                && region.count() > region.transferred()
-                && region.count() - region.transferred() <= joinMax;
+                && region.count() > region.transferred();
     }
 
     /** Fills the buffer, if the file has as many bytes. */
     private static void read(FileRegion region, ByteBuf content) {
-        try (WritableByteChannel target = Channels.newChannel(new ByteBufOutputStream(content))) {
+        try (WritableByteChannel target = new Room(content)) {
             long read = 1;
-            while (region.transferred() < region.count() && read > 0) {
+            while (content.isWritable() && read > 0) {
                 read = region.transferTo(target, region.transferred());
             }
         } catch (Throwable e) {
             // The transport meets the same error.
+        }
+    }
+
+    /** Takes as many bytes as the buffer has room for. */
+    private record Room(ByteBuf content) implements WritableByteChannel {
+        @Override
+        public int write(ByteBuffer source) {
+            int size = Math.min(source.remaining(), content.writableBytes());
+            content.writeBytes(source.slice(source.position(), size));
+            source.position(source.position() + size);
+            return size;
+        }
+
+        @Override
+        public boolean isOpen() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+            // There is nothing to close.
         }
     }
 }

@@ -167,6 +167,7 @@ class WireTest {
     @ValueSource(strings = {"nio", "epoll"})
     void aLargeBodyLeavesWithItsHead(String transport) throws Exception {
         String large = "x".repeat(3_000_000);
+        Path file = Files.writeString(dir.resolve("large"), large);
         with(transport, stock -> {
             HttpClient client = OnewriteReactorNetty.create().apply(stock);
             List<String> first = new CopyOnWriteArrayList<>();
@@ -174,11 +175,18 @@ class WireTest {
                 for (int i = 0; i < REQUESTS; i++) {
                     assertEquals(200, post(client, server.url(), -1, Mono.fromSupplier(() -> buffer(large))));
                     assertEquals(200, post(client, server.url(), large.length(), flux(large)));
+                    client.headers(headers -> headers.set("content-length", large.length()))
+                            .post()
+                            .uri(server.url())
+                            .send((request, outbound) -> outbound.sendFile(file))
+                            .responseContent()
+                            .then()
+                            .block(Duration.ofSeconds(30));
                 }
                 assertTrue(server.requests().stream()
                         .allMatch(request -> Arrays.equals(request.body(), large.getBytes(StandardCharsets.US_ASCII))));
             }
-            assertEquals(2 * REQUESTS, first.size());
+            assertEquals(3 * REQUESTS, first.size());
             assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
         });
     }
