@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -159,7 +160,8 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
 
 
 def test_a_missing_haproxy_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda *_args, **_named: None)
+    which = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name, **more: None if name == "haproxy" else which(name, **more))
     with pytest.raises(BenchError, match="haproxy is not installed: sudo apt-get install haproxy"):
         run(small(tmp_path, "{}"))
 

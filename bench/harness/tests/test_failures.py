@@ -108,7 +108,8 @@ def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: P
     quick = written(tmp_path, "quick")
     code = (
         "import shutil, sys, onewrite_bench.__main__ as bench\n"
-        "shutil.which = lambda *_, **__: None\n"
+        "which = shutil.which\n"
+        "shutil.which = lambda name, **more: None if name == 'haproxy' else which(name, **more)\n"
         "sys.exit(bench.main())"
     )
     done = subprocess.run(

@@ -7,7 +7,7 @@ from typing import Any
 
 from onewrite_lab.certificates import Certificates
 from onewrite_lab.servers import relay
-from onewrite_lab.servers.children import Child, Children, script
+from onewrite_lab.servers.children import Child, Children, installed, script
 from onewrite_lab.servers.haproxy import HAProxy
 from onewrite_lab.servers.network import LOOPBACK, Network
 from onewrite_lab.servers.nginx import Nginx
@@ -36,6 +36,7 @@ class Places:
         self._ports: dict[str, int] = {}
         self._network = network
         host = network.address
+        installed("openssl")  # which makes the certificates
         certificates = Certificates(directory)
         self.certificate_authority = str(certificates.ca_file)
         env = {"ONEWRITE_CERTIFICATE": certificates.server_file()}
