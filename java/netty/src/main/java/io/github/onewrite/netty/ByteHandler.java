@@ -43,11 +43,13 @@ final class ByteHandler extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        connection.writing().wrote(size(message));
+        Exchange exchange = connection.writing();
+        exchange.wrote(size(message));
+        ChannelPromise written = exchange.first(promise);
         if (start == null) {
-            ctx.write(message, promise);
+            ctx.write(message, written);
         } else {
-            start.write(ctx, message, promise);
+            start.write(ctx, message, written);
         }
     }
 

@@ -119,13 +119,29 @@ final class Exchange implements ChannelFutureListener {
 
     /** The written bytes are being handed to the transport. */
     void flushes() {
-        if (!pending) {
-            return;
+        if (pending) {
+            flushes(System.nanoTime());
         }
+    }
+
+    private void flushes(long at) {
         pending = false;
         if (writes++ == 0 && connected) {
-            step(System.nanoTime(), TimedCall::requestStart);
+            step(at, TimedCall::requestStart);
         }
+    }
+
+    /** The first bytes of a connection may leave before they are flushed: SslHandler does so when its handshake ends. */
+    ChannelPromise first(ChannelPromise write) {
+        if (!call.isTimed() || requests != 1 || writes > 0) {
+            return write;
+        }
+        long at = System.nanoTime();
+        return write.unvoid().addListener(done -> {
+            if (done.isSuccess() && pending) {
+                flushes(at);
+            }
+        });
     }
 
     /** The end of the request is being written. */
