@@ -4,7 +4,7 @@ export class Patch {
   #methods
   /** Those that the object had itself, not its class. @type {string[]} */
   #own = []
-  /** What was there before. @type {any} */
+  /** The replaced methods by name. @type {any} */
   originals = {}
 
   /** @param {any} target @param {Record<string, Function>} methods those that the target has are replaced */

@@ -39,22 +39,31 @@ export function placeOfProgram (theirs, isPlain) {
 }
 
 /** @returns {typeof EnvHttpProxyAgent} whose requests take the agent in the place of the one that `theirs` chooses */
-const choosingAs = (theirs) => class extends EnvHttpProxyAgent {
-  [kBase] (opts, handler) {
-    /** @type {any} */
-    let chosen
-    const agents = AGENTS.map((name) => ({ symbol: privateSymbol(theirs, name) ?? '', own: secret(this, name) }))
-    const before = agents.map(({ symbol }) => theirs[symbol])
-    const none = () => {}
-    const probe = { onRequestStart: none, onResponseError: none, onConnect: none, onError: none }
-    try {
-      for (const { symbol, own } of agents) theirs[symbol] = { dispatch: () => { chosen = own } }
-      theirs.dispatch({ origin: opts?.origin, path: '/', method: 'GET' }, probe)
-    } finally {
-      agents.forEach(({ symbol }, index) => { theirs[symbol] = before[index] })
+function choosingAs (theirs) {
+  const symbols = AGENTS.map((name) => privateSymbol(theirs, name) ?? '')
+  const none = () => {}
+  const probe = { onRequestStart: none, onResponseError: none, onConnect: none, onError: none }
+  return class extends EnvHttpProxyAgent {
+    #own
+
+    constructor (options) {
+      super(options)
+      this.#own = AGENTS.map((name) => secret(this, name))
     }
-    return chosen !== undefined
-      ? chosen.dispatch(opts, handler)
-      : /** @type {any} */ (EnvHttpProxyAgent.prototype)[kBase].call(this, opts, handler)
+
+    [kBase] (opts, handler) {
+      /** @type {any} */
+      let chosen
+      const before = symbols.map((symbol) => theirs[symbol])
+      try {
+        symbols.forEach((symbol, index) => { theirs[symbol] = { dispatch: () => { chosen = this.#own[index] } } })
+        theirs.dispatch({ origin: opts?.origin, path: '/', method: 'GET' }, probe)
+      } finally {
+        symbols.forEach((symbol, index) => { theirs[symbol] = before[index] })
+      }
+      return chosen !== undefined
+        ? chosen.dispatch(opts, handler)
+        : /** @type {any} */ (EnvHttpProxyAgent.prototype)[kBase].call(this, opts, handler)
+    }
   }
 }

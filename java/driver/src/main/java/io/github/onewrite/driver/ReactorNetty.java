@@ -114,7 +114,7 @@ final class ReactorNetty extends Client {
         if (body instanceof Payload.Stream stream) {
             return sender.send((head, out) -> {
                 announce(head, stream.declaredSize());
-                // The loop's: if it ran late, a timer of its own would let two chunks be sent together.
+                // The loop is the timer: after a delay of the loop, another timer's chunks would leave together.
                 EventLoop loop = ((Connection) out).channel().eventLoop();
                 return out.send(stream.published(loop).map(Unpooled::wrappedBuffer));
             });
