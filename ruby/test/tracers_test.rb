@@ -1,215 +1,81 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require_relative "fixtures/chains"
 require "tmpdir"
 
-# Other gems that patch Net::HTTP, loaded before and after onewrite: both work, and neither recurses.
+# Other gems that wrap or replace methods of Net::HTTP, and a Net::HTTP that the gem does not know.
 class TracersTest < OnewriteTest
-  FIXTURES = File.join(__dir__, "fixtures", "tracers")
+  LIMIT = 600
+  SAMPLE = 60
+  METHODS = (Chain::METHODS.keys.map { |name| [name] } << Chain::METHODS.keys).freeze
+  STYLES = Chain::STYLES.keys.freeze
+  ORDERS = ([nil] + STYLES).product([nil] + STYLES).drop(1).freeze # styles before and after the gem is loaded
+  REQUESTS = 6
 
-  # style => the calls that it sees of a start and two requests
-  STYLES = {
-    "alias_chain" => "connect request request",
-    "httplog" => "connect request 2 request 2",
-    "opentelemetry" => "connect request request",
-    "semian" => "new connect transport transport",
-    "exec_chain" => "exec exec",
-    "writer_chain" => "write write"
-  }.freeze
+  # @return [Array<Array>] method names, styles, state of the gem: with WHOLE=1 all, else a sample by SEED
+  def configurations
+    all = METHODS.product(ORDERS, Chain::STATES.keys)
+    ENV["WHOLE"] ? all : all.sample(SAMPLE, random: Random.new(Integer(ENV.fetch("SEED", "1"))))
+  end
 
-  SCRIPT = <<~'RUBY'
-    $traced = []
-    require "net/http"
-    ARGV.each { |file| require file }
-    timings = []
-    Onewrite.on_timing { |t| timings << t.writes }
-    Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
-      2.times { http.post("/", "hello", "Content-Type" => "text/plain") }
-      puts $traced.join(" "), timings.join(" ")
-      20.times { http.post("/", "hello", "Content-Type" => "text/plain") }
+  # @return [Hash{Array => Hash}] what each configuration has seen, and the TLS records of each request
+  def run_chains(configurations)
+    tap = tap_server(tls: true)
+    lines = configurations.each_with_index.map do |(methods, (before, after), state), id|
+      JSON.generate(id: id, methods: methods, before: before, after: after, state: state)
     end
-  RUBY
-
-  def run_with(*files)
-    @tap = tap_server
-    command = [RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-e", SCRIPT, *files]
-    out, status = Open3.capture2e({ "PORT" => @tap.port.to_s }, *command)
+    out, status = Open3.capture2e({ "RUBYOPT" => nil }, RbConfig.ruby, "-W0", "-I", File.join(ROOT, "lib"),
+                                  File.join(__dir__, "fixtures/chains.rb"), tap.port.to_s, "2", stdin_data: lines.join("\n"))
     assert status.success?, out
-    out.lines.map(&:chomp)
+    found = out.lines.map { |line| JSON.parse(line) }.to_h { |one| [configurations[one["id"]], one] }
+    assert_equal configurations.size, found.size, out[/^(?!\{).*/m]
+    records = tap.seen.group_by { |one| one.line[%r{/(\d+)}, 1].to_i }
+    found.each_value { |one| one["records"] = records.fetch(one["id"], []).map { |seen| seen.pieces.size } }
   end
 
-  STYLES.each do |style, noted|
-    fixture = File.join(FIXTURES, "#{style}.rb")
-    { "before" => [fixture, "onewrite"], "after" => ["onewrite", fixture] }.each do |order, files|
-      define_method("test_#{style} loaded #{order} onewrite") do
-        assert_equal [noted, "1 1"], run_with(*files)
-        assert_equal 1, @tap.segments
+  # Each wrapper is called as often as without the gem; those of the writing methods once per request.
+  def test_wrappers_in_each_order
+    ours = configurations
+    stock = run_chains(ours.map { |methods, order, _| [methods, order, nil] }.uniq)
+    found = run_chains(ours)
+    wrong = found.map do |(methods, order, state), seen|
+      expected = stock.fetch([methods, order, nil])
+      next if expected["answers"] == ["recursion"] # without the gem, too
+
+      unless state == "off"
+        counts = expected["counts"].to_h { |name, count| [name, name.include?(" write") ? REQUESTS : count] }
+        timed = state.start_with?("hook") ? ["ok 1"] * REQUESTS : []
+        expected = expected.merge("counts" => counts, "timed" => timed, "records" => [1] * REQUESTS)
       end
-    end
-  end
-
-  def test_two_styles_that_work_together_also_work_with_onewrite
-    chain = File.join(FIXTURES, "alias_chain.rb")
-    prepend = File.join(FIXTURES, "opentelemetry.rb")
-    [[chain, prepend, "onewrite"], [chain, "onewrite", prepend], ["onewrite", chain, prepend]].each do |files|
-      assert_equal "1 1", run_with(*files).last
-    end
-  end
-
-  # Ways to wrap a method, each of which counts its calls.
-  WRAPPERS = {
-    "an alias chain" => <<~'RUBY',
-      alias_method :"#{name}_unwrapped", name
-      define_method(name) { |*args, &block| ($calls[name] += 1) && send(:"#{name}_unwrapped", *args, &block) }
-    RUBY
-    "an instance_method that define_method calls" => <<~'RUBY',
-      unwrapped = instance_method(name)
-      define_method(name) { |*args, &block| ($calls[name] += 1) && unwrapped.bind(self).call(*args, &block) }
-    RUBY
-    "a prepended module" => <<~'RUBY'
-      prepend(Module.new { define_method(name) { |*args, &block| ($calls[name] += 1) && super(*args, &block) } })
-    RUBY
-  }.freeze
-
-  # Wraps each patched method, and those that write a request.
-  WRAP = <<~'RUBY'
-    require "net/http"
-    $calls = Hash.new(0)
-    def wrap
-      {
-        Net::HTTP => %i[do_start do_finish ssl_socket_connect on_connect begin_transport transport_request],
-        Net::HTTPGenericRequest => %i[send_request_with_body send_request_with_body_stream send_request_with_body_data
-                                      each_capitalized exec],
-        Net::HTTPResponse.singleton_class => %i[read_status_line], Net::HTTPResponse => %i[read_body_0]
-      }.each do |where, names|
-        names.each do |name|
-          where.class_eval do
-            %s
-          end
-        end
-      end
-    end
-  RUBY
-
-  EXCHANGES = <<~'RUBY'
-    def exchanges
-      $calls.clear
-      make = ->(&more) { Net::HTTP::Post.new("/", "Content-Type" => "text/plain").tap(&more) }
-      stream = make.call { |one| one.body_stream = StringIO.new("hello") }
-      stream["Content-Length"] = "5"
-      form = Net::HTTP::Post.new("/").tap { |one| one.set_form([%w[a b]], "multipart/form-data") }
-      http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
-      http.use_ssl = true
-      http.verify_mode = OpenSSL::SSL::VERIFY_NONE
-      http.start do
-        [make.call { |one| one.body = "hello" }, stream, form, Net::HTTP::Get.new("/")].each { |one| http.request(one) }
-        repeated = make.call { |one| one.body = "x" }
-        http.request(repeated) { |response| response.read_body && http.request(repeated) }
-      end
-      puts $calls.sort.join(" ")
-    end
-  RUBY
-
-  ORDERS = {
-    "before us" => "wrap; require 'onewrite'; Onewrite.on_timing { |t| $told << t }",
-    "after us" => "require 'onewrite'; wrap; Onewrite.on_timing { |t| $told << t }",
-    "after the first hook" => "require 'onewrite'; Onewrite.on_timing { |t| $told << t }; wrap",
-    "after us, without a hook" => "require 'onewrite'; wrap",
-    "before and after us" => "wrap; require 'onewrite'; wrap; Onewrite.on_timing { |t| $told << t }"
-  }.freeze
-
-  def wrapped(wrapper, setup, rest)
-    tap = tap_server(tls: true)
-    ruby(<<~RUBY, env: { "PORT" => tap.port.to_s }, options: ["-W0"]).lines.map(&:chomp)
-      $told = []
-      require "stringio"
-      #{WRAP.sub("%s") { wrapper }}
-      #{EXCHANGES}
-      #{setup}
-      exchanges
-      #{rest}
-    RUBY
-  end
-
-  WRAPPERS.each do |what, wrapper|
-    ORDERS.each do |order, setup|
-      next if order.include?("and") && what != "an instance_method that define_method calls" # one alias takes one name
-
-      define_method("test_#{what} around each patched method, #{order}, is called as often as without onewrite") do
-        stock = wrapped(wrapper, order.include?("and") ? "wrap; wrap" : "wrap", "").first
-        assert_match(/transport_request (6|12)/, stock)
-        again = "Onewrite.disable!; exchanges; puts $told.map { |t| [t.outcome, t.writes].join } .join(' ')"
-        on, off, told = wrapped(wrapper, setup, again)
-        assert_equal [stock, stock], [on, off]
-        assert_equal order.end_with?("without a hook") ? "" : (["ok1"] * 6).join(" "), told.to_s
-      end
-    end
-  end
-
-  # An alias chain in a subclass never calls the patched method by the alias, so nothing has to be bypassed.
-  def test_an_alias_chain_in_a_subclass_leaves_the_adapter_on
-    tap = tap_server(tls: true)
-    out = ruby(<<~'RUBY', env: { "PORT" => tap.port.to_s }, options: ["-W0"])
-      require "onewrite"
-      require "stringio"
-      records = []
-      hook = Onewrite.on_timing { |t| records << [t.writes, t.wait_ns, t.outcome].compact.size }
-      chained = lambda do |where, *names|
-        Class.new(where) do
-          names.each do |name|
-            alias_method :"#{name}_unchained", name
-            define_method(name) { |*args, &block| send(:"#{name}_unchained", *args, &block) }
-          end
-        end
-      end
-      methods = Hash.new { |known, where| known[where] = [] }
-      Onewrite.status[:patches].each_key do |label|
-        where, name = label[/\S+/].split("#")
-        methods[Object.const_get(where)] |= [name.to_sym] if name
-      end
-      Session = chained.call(Net::HTTP, *methods[Net::HTTP])
-      Request = chained.call(Net::HTTP::Post, *methods[Net::HTTPGenericRequest])
-      Head = chained.call(Net::HTTP::Get, *methods[Net::HTTPGenericRequest])
-      2.times do
-        http = Session.new("127.0.0.1", ENV["PORT"].to_i, nil)
-        http.use_ssl = true
-        http.verify_mode = OpenSSL::SSL::VERIFY_NONE
-        http.start
-        whole = Request.new("/", "Content-Type" => "text/plain").tap { |one| one.body = "hello" }
-        stream = Request.new("/", "Content-Type" => "text/plain", "Content-Length" => "5")
-        stream.body_stream = StringIO.new("hello")
-        form = Request.new("/").tap { |one| one.set_form([%w[a b]], "multipart/form-data") }
-        [whole, stream, form, Head.new("/")].each { |one| http.request(one) }
-        http.request(Head.new("/")) { break }
-        print http.instance_variable_get(:@socket).closed? ? "closed " : "open "
-        hook.remove
-      end
-      p records
-    RUBY
-    assert_equal "closed closed [3, 3, 3, 3, 3]\n", out
-    assert_equal [1], tap.seen.map { |one| one.pieces.size }.uniq
+      names = %w[answers counts timed records].reject { |name| seen[name] == expected[name] }
+      "#{[methods, order, state].inspect}: #{seen.slice(*names)}, not #{expected.slice(*names)}" if names.any?
+    end.compact
+    assert_empty wrong, "#{wrong.size} of #{found.size} configurations"
+    assert_operator stock.count { |_, seen| seen["answers"] == [%w[200 ok]] * REQUESTS }, :>, stock.size / 2
   end
 
   # Like a circuit breaker or a stub. Defined before the gem is loaded, it runs after the adapter's method.
   def test_a_wrapper_that_answers_instead_of_the_library
     out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s }, options: ["-W1"])
       require "net/http"
-      $answers = [nil, :stubbed, Struct.new(:code).new("299")]
+      answers = [nil, :stubbed, Struct.new(:code).new("299")] * 2
       Net::HTTP.class_eval do
         unwrapped = instance_method(:transport_request)
-        define_method(:transport_request) { |req| $answers.empty? ? unwrapped.bind(self).call(req) : $answers.shift }
+        define_method(:transport_request) { |req| answers.empty? ? unwrapped.bind(self).call(req) : answers.shift }
       end
       require "onewrite"
       http = Net::HTTP.new("127.0.0.1", ENV["PORT"].to_i, nil)
       http.onewrite_timing = ->(t) { print t.outcome, t.status, t.attempts.size, " " }
       http.start
-      send = -> { http.__send__(:transport_request, Net::HTTP::Get.new("/")) }
-      p [send.call, send.call, send.call.code, send.call.code]
-      $answers = [nil, :stubbed, Struct.new(:code).new("299")]
-      http.onewrite_listener = Onewrite::TimingListener.new
-      p [send.call, send.call, send.call.code, send.call.code]
+      results = Array.new(7) do |index|
+        http.onewrite_listener = Onewrite::TimingListener.new if index == 3
+        http.__send__(:transport_request, Net::HTTP::Get.new("/"))
+      end
+      p results.map { |one| one.respond_to?(:code) ? one.code : one }
     RUBY
-    assert_equal "ok0 ok0 ok2990 ok2001 [nil, :stubbed, \"299\", \"200\"]\n" * 2, out
+    stubbed = ["ok0 ok0 ok2990 ", "nil, :stubbed, \"299\", "]
+    assert_equal "#{stubbed[0] * 2}ok2001 [#{stubbed[1] * 2}\"200\"]\n", out
   end
 
   # Like ssrf_filter: a request written to another socket.
@@ -219,35 +85,22 @@ class TracersTest < OnewriteTest
     assert_match(%r{\AGET /x HTTP/1\.1\r\n}, text.string)
   end
 
-  # Like WebMock: Net::HTTP is replaced by a subclass for a while.
-  def test_the_patch_survives_a_replaced_constant
-    out = ruby(<<~'RUBY', env: { "PORT" => tap_server.port.to_s })
-      require "net/http"
-      original = Net::HTTP
-      Net.send(:remove_const, :HTTP)
-      Net.const_set(:HTTP, Class.new(original))
-      require "onewrite"
-      Net.send(:remove_const, :HTTP)
-      Net.const_set(:HTTP, original)
-      writes = nil
-      Onewrite.on_timing { |t| writes = t.writes }
-      Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i) { |http| http.post("/", "hello", "Content-Type" => "text/plain") }
-      p writes
-    RUBY
-    assert_equal "1\n", out
-  end
-
-  def test_an_unknown_net_http_is_not_patched_and_warned_of_once
-    out = ruby(<<~'RUBY')
-      require "net/http"
-      Net::HTTPGenericRequest.class_eval { def exec(sock, ver, path, more); end }
-      require "onewrite"
-      Onewrite.enable!
-      p Onewrite.enabled?, Net::HTTP.instance_method(:on_connect).source_location.first.include?("onewrite")
-      p Onewrite.status[:off_because]
-    RUBY
-    assert_match(/^onewrite: stays off: .*exec/, out)
-    assert_match(/^false\nfalse\n"net-http has no .*exec as expected"$/, out)
+  { "with another method" => ["Net::HTTPGenericRequest.class_eval { def exec(sock, ver, path, more); end }",
+                              /net-http has no Net::HTTPGenericRequest#exec as expected/],
+    "of another version" => ["Net::HTTP.const_set(:VERSION, '7.0.0')", /unknown version of net-http/] }
+    .each do |what, (change, why)|
+    define_method("test_a net-http #{what} is not patched and warned of once") do
+      out = ruby(<<~RUBY)
+        require "net/http"
+        #{change}
+        require "onewrite"
+        Onewrite.enable!
+        p Onewrite.enabled?, Net::HTTP.instance_method(:on_connect).source_location.first.include?("onewrite")
+        p Onewrite.status[:off_because]
+      RUBY
+      assert_match(/^onewrite: stays off: #{why} \(net-http/, out)
+      assert_match(/^false\nfalse\n"#{why}"$/, out)
+    end
   end
 
   # net-protocol is a gem of its own. Each of these renames one private name that the adapter uses.
@@ -267,12 +120,6 @@ class TracersTest < OnewriteTest
         assert_match(/^false\n"net-http or net-protocol has no .*as expected"$/, out)
       end
     end
-  end
-
-  def test_an_unknown_version_is_not_patched
-    out = ruby("require 'net/http'; Net::HTTP.const_set(:VERSION, '7.0.0'); require 'onewrite'; p Onewrite.enabled?")
-    assert_match(/stays off: unknown version of net-http \(net-http 7\.0\.0\)/, out)
-    assert_match(/^false$/, out)
   end
 
   # Compared with the library's classes before and after.
