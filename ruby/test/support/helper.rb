@@ -42,6 +42,7 @@ class OnewriteTest < Minitest::Test
 
   def teardown
     @closing.reverse_each(&:call)
+    (hooks = Onewrite.const_get(:Hooks).current) && hooks.hooks.each(&:remove)
     Onewrite.enable!
     Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h)
   end
@@ -71,6 +72,17 @@ class OnewriteTest < Minitest::Test
     http.start if start
     @closing << -> { http.finish if http.started? }
     http
+  end
+
+  # @return [Array<Onewrite::Timing>] gets the record of each call of *http*
+  def records_of(http)
+    [].tap { |records| http.onewrite_timing = records.method(:<<) }
+  end
+
+  # @yieldparam event [Onewrite::Event]
+  # @return [Onewrite::TimingListener]
+  def listener(name = :on_event, &block)
+    Onewrite::TimingListener.new.tap { |one| one.define_singleton_method(name, &block) }
   end
 
   def post(path = "/", body = nil, fields = { "Content-Type" => "text/plain" })
