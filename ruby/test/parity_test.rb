@@ -17,7 +17,7 @@ class ParityTest < OnewriteTest
   # @return [String] that, the bytes that the server saw, and on which connections
   def seen(tls: false)
     tap = tap_server(tls: tls) { |one| "HTTP/1.1 200 OK\r\nContent-Length: #{one.body.bytesize}\r\n\r\n#{one.body}" }
-    http = session(tap) { |one| one.read_timeout = 0.5 }
+    http = session(tap) { |one| one.read_timeout = 10 }
     held = begin
       SecureRandom.stub(:urlsafe_base64, "boundary") { yield http }
     rescue StandardError, ScriptError => e
@@ -33,10 +33,8 @@ class ParityTest < OnewriteTest
     stock = seen(**options, &send)
     Onewrite.enable!
     assert_equal stock, seen(**options, &send)
-    hook = Onewrite.on_timing { nil }
+    Onewrite.on_timing { nil }
     assert_equal stock, seen(**options, &send)
-  ensure
-    hook.remove if hook
   end
 
   # A type of body or request per line; each takes the test.
@@ -87,26 +85,17 @@ class ParityTest < OnewriteTest
     end
   end
 
-  # Reads nothing of what it has, or less or more than announced, or fails.
+  # Reads nothing of what it has, or less or more than announced, or fails. Where the server waits for more, a time limit ends it.
   SOURCES = {
-    "a StringIO past its end" => ["5", -> { StringIO.new("hello").tap { |io| io.pos = 9 } }],
-    "a StringIO that is shorter" => ["9", -> { StringIO.new("hello") }],
+    "a StringIO past its end" => ["5", -> { StringIO.new("hello").tap { |io| io.pos = 9 } }, 0.1],
+    "a StringIO that is shorter" => ["9", -> { StringIO.new("hello") }, 0.1],
     "a StringIO that is longer" => ["3", -> { StringIO.new("hello") }],
     "a StringIO that cannot be read" => ["5", -> { StringIO.new("hello").tap(&:close_read) }],
     "a StringIO without a String" => ["0", -> { StringIO.new(nil) }],
     "a StringIO with its own method" => ["5", -> { Class.new(StringIO) { define_method(:method) { raise } }.new("hello") }],
-    # rubocop:disable Lint/StructNewOverride
-    "a Struct with a member `method`" => ["5", lambda {
-                                                 Struct.new(:method, :io) do
-                                                   define_method(:read) do |*args|
-                                                     io.read(*args)
-                                                   end
-                                                 end.new(1, StringIO.new("hello"))
-                                               }],
-    # rubocop:enable Lint/StructNewOverride
     "a file of /proc" => ["5", -> { File.open("/proc/self/comm") }],
     "a file of /sys" => ["5", -> { File.open(Dir["/sys/kernel/mm/transparent_hugepage/enabled", "/proc/version"].first) }],
-    "a file past its end" => ["5", -> { File.open(__FILE__).tap { |io| io.seek(1_000_000) } }],
+    "a file past its end" => ["5", -> { File.open(__FILE__).tap { |io| io.seek(1_000_000) } }, 0.1],
     "a file opened for writing" => ["5", -> { File.open(Tempfile.new("parity").path, "w") }],
     "a file that is closed" => ["5", -> { File.open(__FILE__).tap(&:close) }],
     "a path that is not there" => ["5", -> { "/nonexistent/file" }],
@@ -119,13 +108,14 @@ class ParityTest < OnewriteTest
     "chunks, one of them empty" => [nil, -> { Pieces.new("one", "", "two") }]
   }.freeze
 
-  SOURCES.each do |what, (length, make)|
+  SOURCES.each do |what, (length, make, limit)|
     define_method("test_the source is #{what}") do
       skip "this net/http sends files by sendfile" if what == "a file of /proc" && !Net.const_defined?(:WriteTimeout)
       assert_parity do |http|
         request = post("/", nil, "Content-Type" => "text/plain")
         length ? request["Content-Length"] = length : request["Transfer-Encoding"] = "chunked"
         request.body_stream = source = make.call
+        http.read_timeout = limit if limit
         code = begin
           http.request(request).code
         rescue StandardError => e
@@ -166,40 +156,22 @@ class ParityTest < OnewriteTest
     .each do |what, make|
     define_method("test_#{what}") do
       assert_parity { |http| http.request(make.call(self)).code }
-      records = []
-      hook = Onewrite.on_timing { |record| records << record }
+      record = nil
+      Onewrite.on_timing { |one| record = one }
       seen { |http| http.request(make.call(self)).code }
-      assert_equal ["POST", 1], [records[0].method, records[0].attempts.size]
-    ensure
-      hook.remove
+      assert_equal ["POST", 1], [record.method, record.attempts.size]
     end
   end
 
-  # What Net::HTTP sends, whatever other programs think of it, or refuses.
+  # What Net::HTTP sends or refuses. (Odd names, values, targets and lengths: the judge.)
   REQUESTS = {
     "a symbol as method" => -> { Net::HTTPGenericRequest.new(:delete, false, true, "/") },
-    "an unknown method" => -> { Net::HTTPGenericRequest.new("BREW IT", false, true, "/") },
-    "a space in the path" => -> { Net::HTTP::Get.new("/a b") },
-    "a line break in the path" => -> { Net::HTTP::Get.new("/a\r\nX: y") },
     "a path that is a URI" => -> { Net::HTTP::Get.new(URI("http://example.com/a?b")) },
-    "a name with a space" => -> { Net::HTTP::Get.new("/", "a b" => "c") },
-    "a NUL in a value" => -> { Net::HTTP::Get.new("/", "X-A" => "b\0c") },
-    "a value that is no ASCII" => -> { Net::HTTP::Get.new("/", "X-A" => "Zoë") },
-    "two lengths" => lambda {
-                       Net::HTTP::Post.new("/").tap do |one|
-                         one.body = "hello"
-                         one.add_field("Content-Length", "7")
-                       end
-                     },
-    "a length and chunks" => lambda {
-      Net::HTTP::Post.new("/", "Content-Length" => "5", "Transfer-Encoding" => "chunked").tap { |one| one.body = "hello" }
-    },
     "a stream without a length" => -> { Net::HTTP::Post.new("/").tap { |one| one.body_stream = StringIO.new("hello") } },
     "a stream with both" => lambda {
       Net::HTTP::Post.new("/", "Content-Length" => "5", "Transfer-Encoding" => "chunked")
                      .tap { |one| one.body_stream = StringIO.new("hello") }
     },
-    "a body in a GET" => -> { Net::HTTP::Get.new("/").tap { |one| one.body = "hello" } },
     "a large file in a form" => lambda {
       part = ["f", StringIO.new(("a".."z").to_a.join * 3000), { filename: "f" }]
       Net::HTTP::Post.new("/").tap { |one| one.set_form([part], "multipart/form-data") }
@@ -281,7 +253,7 @@ class ParityTest < OnewriteTest
   end
 
   def test_a_session_has_nothing_and_its_socket_one_variable_until_it_finishes
-    hook = Onewrite.on_timing { nil }
+    Onewrite.on_timing { nil }
     http = session(tap_server)
     socket = socket_of(http)
     fresh = Net::HTTP.new("127.0.0.1", 9).instance_variables
@@ -295,12 +267,10 @@ class ParityTest < OnewriteTest
     socket = socket_of(http)
     http.finish
     assert_empty socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
-  ensure
-    hook.remove
   end
 
   def test_a_finished_session_can_be_dumped_and_a_copy_has_its_options
-    hook = Onewrite.on_timing { nil }
+    Onewrite.on_timing { nil }
     http = session(tap_server)
     http.onewrite_nodelay = true
     http.request(post("/", "x"))
@@ -313,8 +283,6 @@ class ParityTest < OnewriteTest
     other = http.dup
     other.onewrite_timing = ->(_) {}
     assert_nil http.onewrite_timing
-  ensure
-    hook.remove
   end
 
   def test_a_frozen_session_sends_what_it_sends_without_the_gem
@@ -330,7 +298,7 @@ class ParityTest < OnewriteTest
 
   def test_an_idle_session_keeps_nothing_of_its_last_request
     http = session(tap_server)
-    hook = Onewrite.on_timing { nil }
+    Onewrite.on_timing { nil }
     sent = Class.new(Net::HTTP::Put)
     Thread.new do
       request = sent.new("/", "Content-Type" => "text/plain", "Content-Length" => "5")
@@ -341,8 +309,6 @@ class ParityTest < OnewriteTest
     Thread.new { (deep = ->(at) { at.zero? || deep.call(at - 1) }).call(500) }.join
     4.times { GC.start }
     assert_operator ObjectSpace.each_object(sent).count, :<=, 1 # the collector may take a stale word for a reference
-  ensure
-    hook.remove
   end
 
   { "frozen" => ->(one) { one.freeze },
@@ -359,36 +325,12 @@ class ParityTest < OnewriteTest
     end
   end
 
-  # Observing: the wire is the library's, the hooks work.
-  def test_observing_leaves_writes_and_closing_to_the_library
-    records = []
-    Onewrite.configure(observe: true, quickack: true)
-    tap = tap_server { |one| one.line.include?("long") ? "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc" : Tap::OK }
-    http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
-    21.times { http.request(post("/", "x")) }
-    http.request(post("/", ""))
-    assert_equal [2, 2, true, true],
-                 [tap.segments, mode(records.map(&:writes)), Onewrite.status[:observe], Onewrite.status[:enabled]]
-    catch(:enough) { http.request(Net::HTTP::Get.new("/long")) { throw :enough } }
+  # (Writes and TCP_NODELAY: the judge, and nodelay_test.)
+  def test_observing_leaves_closing_to_the_library
+    Onewrite.configure(observe: true)
+    http = session(tap_server { "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc" })
+    catch(:enough) { http.get("/") { throw :enough } }
     refute_predicate socket_of(http), :closed?
-    bare = Class.new(Net::HTTP) do
-      def connect
-        @socket = Net::BufferedIO.new(TCPSocket.new(address, port))
-      end
-    end
-    other = session(tap_server, bare) { |one| one.onewrite_nodelay = true }
-    other.get("/")
-    refute nodelay?(other)
-    Onewrite.configure(observe: nil, quickack: nil)
-    http.finish
-    http.start
-    http.request(post("/", "x"))
-    assert_equal 1, records.last.writes
-  end
-
-  def test_observing_by_the_environment
-    out = ruby("require 'onewrite'; s = Onewrite.status; p s[:observe], s[:enabled], s[:options][:observe]",
-               env: { "ONEWRITE_OBSERVE" => "1" })
-    assert_equal "true\ntrue\ntrue\n", out
+    assert_equal [true, true], Onewrite.status.values_at(:observe, :enabled)
   end
 end

@@ -33,9 +33,8 @@ class TimedSessionTest < OnewriteTest
   # Programs call disable! when something is wrong, so at any point of a request.
   Onewrite::Event::NAMES.each do |name|
     define_method("test_disabling_at_#{name} harms no request") do
-      listener = Class.new(Onewrite::TimingListener) { define_method("on_#{name}") { |_event| Onewrite.disable! } }.new
       tap = tap_server
-      http = session(tap) { |one| one.onewrite_listener = listener }
+      http = session(tap) { |one| one.onewrite_listener = listener("on_#{name}") { |_event| Onewrite.disable! } }
       assert_equal "ok", http.request(post("/", "x" * 200)).body
       assert_equal "ok", http.request(post("/", "x" * 200)).body
       Onewrite.enable!
@@ -46,8 +45,8 @@ class TimedSessionTest < OnewriteTest
 
   def test_a_request_within_the_block_of_another
     tap = tap_server
-    records = []
-    http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+    http = session(tap)
+    records = records_of(http)
     http.request(post("/outer", "x")) do |response|
       assert_equal "ok", response.read_body
       assert_equal "ok", http.request(post("/inner", "x")).body
@@ -63,8 +62,8 @@ class TimedSessionTest < OnewriteTest
     "the adapter is off" => -> { Onewrite.disable! } }.each do |what, switch|
     define_method("test_a request within the block of another, made when #{what}, leaves its record alone") do
       tap = tap_server { |seen| seen.line.include?("inner") ? "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n" : Tap::OK }
-      records = []
-      http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+      http = session(tap)
+      records = records_of(http)
       http.request(post("/outer", "x")) do |response|
         response.read_body
         switch.call
@@ -186,8 +185,8 @@ class TimedSessionTest < OnewriteTest
   # The times of connecting belong to the first request, also where that has no hook.
   def test_a_request_without_a_hook_drops_the_times_of_connecting
     tap = tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") && :close }
-    records = []
-    http = session(tap) { |one| one.onewrite_timing = records.method(:<<) }
+    http = session(tap)
+    records = records_of(http)
     http.onewrite_timing = nil
     2.times { http.request(post("/", "x")) }
     http.onewrite_timing = records.method(:<<)
@@ -196,14 +195,14 @@ class TimedSessionTest < OnewriteTest
     assert_operator records[0].started_at_mono_ns, :>=, before
   end
 
-  def test_the_url_of_a_session_that_switches_to_tls
-    records = []
+  # A session that was not started has no request yet when it connects.
+  def test_the_record_of_a_refused_connection_has_no_method_and_the_url_of_the_session
     http = Net::HTTP.new("127.0.0.1", refusing_port, nil)
-    http.onewrite_timing = records.method(:<<)
+    records = records_of(http)
     [false, true].each do |tls|
       http.use_ssl = tls
       assert_raises(Errno::ECONNREFUSED) { http.get("/") }
     end
-    assert_equal %w[http https], records.map { |one| URI(one.url).scheme }
+    assert_equal [["", "http"], ["", "https"]], records.map { |one| [one.method, URI(one.url).scheme] }
   end
 end
