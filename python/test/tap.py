@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import select
 import socket
 import ssl
 import struct
@@ -29,6 +30,12 @@ def until(condition: typing.Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.0005)
+
+
+def until_readable(http: typing.Any, url: str) -> None:
+    """Wait until something, or the end, has come on the idle connection to *url*, if there is one."""
+    socks = [conn.sock for conn in http.connection_from_url(url).pool.queue if conn is not None and conn.sock]
+    assert all(select.select([sock], [], [], 20)[0] for sock in socks)
 
 
 class Listener(socket.socket):

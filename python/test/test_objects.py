@@ -13,6 +13,7 @@ import io
 import socket
 import threading
 import typing
+from unittest import mock
 
 import pytest
 import urllib3
@@ -28,12 +29,13 @@ WAYS = ["stock", "own", "own with hooks", "installed", "installed with hooks"]
 def library(way: str) -> typing.Iterator[typing.Any]:
     """urllib3, or onewrite's classes in its place; hooks make every timing patch take part."""
     hooks: dict[str, typing.Any] = {}
+    timings: list[onewrite.Timing] = []
     if "hooks" in way:
-        hooks = {"on_timing": lambda timing: None, "listener": Every()}
+        hooks = {"on_timing": timings.append, "listener": Every()}
     if "installed" in way:
         onewrite.install(**hooks)
     try:
-        yield With(onewrite if "own" in way else urllib3, hooks if "own" in way else {})
+        yield With(onewrite if "own" in way else urllib3, hooks if "own" in way else {}, timings)
     finally:
         onewrite.uninstall()
 
@@ -44,10 +46,11 @@ class Every(onewrite.TimingListener):
 
 
 class With:
-    """The classes of a library, and the hooks to give them."""
+    """The classes of a library, the hooks to give them, and the records that came."""
 
-    def __init__(self, module: typing.Any, hooks: dict[str, typing.Any]) -> None:
+    def __init__(self, module: typing.Any, hooks: dict[str, typing.Any], timings: list[onewrite.Timing]) -> None:
         self.hooks = hooks
+        self.timings = timings
         self.HTTPConnection = getattr(module, "HTTPConnection", urllib3.connection.HTTPConnection)
         self.HTTPSConnection = getattr(module, "HTTPSConnection", urllib3.connection.HTTPSConnection)
         self.HTTPConnectionPool = module.HTTPConnectionPool
@@ -179,6 +182,52 @@ def test_overridden_methods_of_http_client_are_called_each_time(way: str, tap: t
         assert calls == ["path", "request"] * 3
         assert {one.line.split()[0] for one in server.seen} == {"POST"}
         pool.close()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_subclass_or_an_object_replaces_is_called(way: str, tap: typing.Any) -> None:
+    server = tap()
+    calls: list[str] = []
+
+    class Response(http.client.HTTPResponse):
+        def begin(self) -> None:
+            super().begin()
+            calls.append("begin")
+
+    with library(way) as classes:
+
+        class Connection(classes.HTTPConnection):  # type: ignore[misc]
+            response_class = Response
+
+        class Pool(classes.HTTPConnectionPool):  # type: ignore[misc]
+            ConnectionCls = Connection
+
+            def _make_request(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+                calls.append("make")
+                return super()._make_request(*args, **kwargs)
+
+        derived, plain = Pool("127.0.0.1", server.port, **classes.hooks), classes.pool(server.port)
+        for pool in (derived, plain):
+            pool.request("POST", "/", body=b"x")
+        below = plain._make_request  # on the objects, as mocks of others have it
+        plain._make_request = lambda *args, **kwargs: (calls.append("make"), below(*args, **kwargs))[1]
+        plain.pool.queue[-1].response_class = Response
+        for pool in (derived, plain):
+            calls.clear()
+            for _ in range(2):
+                pool.request("POST", "/", body=b"x")
+            assert calls == ["make", "begin"] * 2
+            pool.close()
+        assert all(timing.wait_ns and timing.receive_ns for timing in classes.timings)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_mock_of_a_connection_gets_urllib3s_calls(way: str) -> None:
+    conn = mock.Mock(spec=urllib3.connection.HTTPConnection)
+    with library(way) as classes, classes.HTTPConnectionPool("localhost", **classes.hooks) as pool:
+        answer = pool._make_request(conn, "POST", "/", body=b"x", response_conn=conn)
+    assert [name for name, *_ in conn.method_calls] == ["request", "getresponse"]
+    assert answer is conn.getresponse.return_value
 
 
 @pytest.mark.parametrize("way", WAYS)
