@@ -29,14 +29,14 @@ class ClientsTest < OnewriteTest
     RUBY
   }.freeze
 
+  # The switches are there, though neither "onewrite" nor "onewrite/api" was loaded.
   CLIENTS.each do |name, code|
-    define_method("test_#{name} has TCP_NODELAY until disable!, and has it not by default") do
+    define_method("test_#{name} has TCP_NODELAY until it is switched off, and has it not by default") do
       tap = tap_server
-      library = { "http_rb" => "http" }.fetch(name, name)
-      script = <<~RUBY
+      out = ruby(<<~RUBY, env: { "PORT" => tap.port.to_s }, options: ["-W0"])
         require "socket"
         require "stringio"
-        require "#{library}"
+        require "#{{ "http_rb" => "http" }.fetch(name, name)}"
         #{code}
         def on?
           kept = SEND.call("http://127.0.0.1:" + ENV["PORT"])
@@ -47,36 +47,18 @@ class ClientsTest < OnewriteTest
           open.each(&:close)
           kept && found.uniq
         end
-        found = [on?]
+        p on?
         require "onewrite/#{name}"
-        require "onewrite/api"
-        found << on?
-        Onewrite.disable!
-        found << on?
-        Onewrite.enable!
-        Onewrite.configure(nodelay_disabled: true)
-        found << on?
-        puts found.inspect, Onewrite.status[:clients].values
+        [-> {}, -> { Onewrite.configure(observe: true) }, -> { Onewrite.configure(observe: nil, nodelay_disabled: true) },
+         -> { Onewrite.configure(nodelay_disabled: nil) }, -> { Onewrite.disable! }, -> { Onewrite.enable! }].each do |switch|
+          switch.call
+          puts [on?.inspect, Onewrite.enabled?, *Onewrite.status[:clients].values].join(" ")
+        end
       RUBY
-      out = ruby(script, env: { "PORT" => tap.port.to_s }, options: ["-W0"])
-      assert_equal ["[[false], [true], [false], [false]]\n", "off\n"], out.lines
-      assert_equal 12, tap.seen.size
-    end
-
-    # The switches are there, though neither "onewrite" nor "onewrite/api" was loaded.
-    define_method("test_the file of #{name} alone has all switches, and observing leaves the client alone") do
-      out = ruby(<<~RUBY, options: ["-W0"])
-        require "onewrite/#{name}"
-        puts Onewrite.status[:clients].values, Onewrite.enabled?
-        Onewrite.configure(observe: true)
-        puts Onewrite.status[:clients].values
-        Onewrite.configure(observe: nil)
-        Onewrite.disable!
-        puts Onewrite.status[:clients].values
-        Onewrite.enable!
-        puts Onewrite.status[:clients].values, Onewrite.enabled?
-      RUBY
-      assert_equal %w[on false off off on true], out.split
+      on = "[true] false on\n"
+      off = "[false] false off\n"
+      assert_equal ["[false]\n", on, off, off, on, off, "[true] true on\n"], out.lines
+      assert_equal 21, tap.seen.size
     end
   end
 

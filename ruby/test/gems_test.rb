@@ -91,12 +91,6 @@ class GemsTest < OnewriteTest
     puts writes.map { |one| one.join(":") }.join(" ")
   RUBY
 
-  def run_script(script, env)
-    out, status = Open3.capture2e(env, RbConfig.ruby, "-I", File.join(ROOT, "lib"), "-e", script)
-    assert status.success?, out
-    out
-  end
-
   FILE = Tempfile.new("onewrite-gems").tap do |file|
     file.write("x" * 300)
     file.flush
@@ -115,7 +109,7 @@ class GemsTest < OnewriteTest
         # InfluxDB answers 204.
         tap = tap_server { |seen| seen.line.include?("/write") ? "HTTP/1.1 204 No Content\r\n\r\n" : ANSWER }
         script = format(SCRIPT, posts.values.map { |code| "#{TIMES}.times { #{code} }" }.join("\n"))
-        out = run_script(script, "URL" => tap.url, "FILE" => FILE.path, "ORDER" => order.join(","))
+        out = ruby(script, env: { "URL" => tap.url, "FILE" => FILE.path, "ORDER" => order.join(",") }, options: ["-W0"])
         assert_equal ["1:ok"] * TIMES * posts.size, out.lines.last.split
         segments = tap.seen.map(&:segments).each_slice(TIMES).map { |counts| mode(counts) }
         assert_equal posts.transform_values { 1 }, posts.keys.zip(segments).to_h
@@ -126,7 +120,7 @@ class GemsTest < OnewriteTest
   # A form that a gem composes may be held only where none of its parts can block.
   def test_the_head_of_a_composed_form_is_not_held_where_a_part_may_block
     tap = tap_server
-    out = run_script(<<~'RUBY', "URL" => tap.url)
+    out = ruby(<<~'RUBY', env: { "URL" => tap.url }, options: ["-W0"])
       require "net/http/post/multipart"
       require "onewrite"
       part = Struct.new(:text) do
@@ -151,7 +145,7 @@ class GemsTest < OnewriteTest
   def test_webmock_on_and_off_in_both_orders
     tap = tap_server
     [%w[webmock onewrite], %w[onewrite webmock]].each do |order|
-      out = run_script(<<~'RUBY', "URL" => tap.url, "ORDER" => order.join(","))
+      out = ruby(<<~'RUBY', env: { "URL" => tap.url, "ORDER" => order.join(",") }, options: ["-W0"])
         first, second = ENV["ORDER"].split(",")
         require first
         WebMock.enable! if first == "webmock"
