@@ -45,9 +45,27 @@ final class PendingCall {
         }
     }
 
-    /** Its name is resolved. A resolver may report that late, when the connection serves the call. */
-    void resolved() {
-        step(TimedCall::dnsEnd);
+    /**
+     * Its name is resolved. A resolver reports that on its own thread, and possibly late: a hook that is called there must
+     * not hold the steps of the connection's loop.
+     */
+    void resolved(EventLoop loop) {
+        post(loop, TimedCall::dnsEnd);
+    }
+
+    /** Takes a step, which happens now, in a later task of the connection's loop. */
+    private void post(EventLoop loop, OnewriteNetty.Step step) {
+        OnewriteNetty.Call started = call;
+        if (started == null) {
+            return;
+        }
+        long at = System.nanoTime();
+        try {
+            loop.execute(() -> started.step(at, step));
+        } catch (RejectedExecutionException e) {
+            // The loop is being shut down, and the connection with it.
+            started.step(at, step);
+        }
     }
 
     /** The call, for which a connection is about to be opened. */
@@ -74,17 +92,7 @@ final class PendingCall {
      * gives the connection back, and a slow hook would delay that.
      */
     void completed(EventLoop loop) {
-        OnewriteNetty.Call ended = call;
-        if (ended == null) {
-            return;
-        }
-        long at = System.nanoTime();
-        try {
-            loop.execute(() -> ended.step(at, TimedCall::completed));
-        } catch (RejectedExecutionException e) {
-            // The loop is being shut down, and the connection with it.
-            ended.step(at, TimedCall::completed);
-        }
+        post(loop, TimedCall::completed);
     }
 
     void failed(Throwable error) {

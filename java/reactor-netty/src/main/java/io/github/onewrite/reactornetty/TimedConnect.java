@@ -105,7 +105,7 @@ final class TimedConnect extends Mono<Connection> {
     static void dnsEnd(Connection connection) {
         PendingCall call = callOf(ReactorNetty.getChannelContext(connection.channel()));
         if (call != null) {
-            call.resolved();
+            call.resolved(connection.channel().eventLoop());
         }
     }
 }
