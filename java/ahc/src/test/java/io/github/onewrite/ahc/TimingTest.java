@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.github.onewrite.Attempt;
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
@@ -22,7 +21,6 @@ import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
 import io.netty.channel.EventLoopGroup;
-import io.netty.channel.epoll.EpollEventLoopGroup;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.DefaultHttpRequest;
@@ -31,26 +29,19 @@ import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.Version;
 import java.io.ByteArrayInputStream;
-import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.asynchttpclient.AsyncCompletionHandlerBase;
-import org.asynchttpclient.AsyncHandler;
 import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import org.asynchttpclient.Dsl;
-import org.asynchttpclient.HttpResponseBodyPart;
-import org.asynchttpclient.HttpResponseStatus;
 import org.asynchttpclient.Response;
 import org.asynchttpclient.handler.TransferCompletionHandler;
 import org.asynchttpclient.netty.request.NettyRequest;
@@ -58,8 +49,6 @@ import org.asynchttpclient.netty.request.body.NettyBody;
 import org.asynchttpclient.proxy.ProxyServer;
 import org.asynchttpclient.proxy.ProxyType;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledOnOs;
-import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -149,39 +138,6 @@ class TimingTest implements AppliedTwice {
         assertEquals(ErrorKind.TIMEOUT, calls.next().errorKind().orElseThrow());
     }
 
-    @Test
-    void aFreshAndAReusedConnection() throws Exception {
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client()) {
-            assertEquals(200, post(client, server.url()).getStatusCode());
-            Timing first = calls.next();
-            calls.assertFresh(first, server.url());
-
-            assertEquals("ok", post(client, server.url()).getResponseBody());
-            Timing second = calls.next();
-            assertEquals(Calls.REUSED, calls.names());
-            assertEquals(true, second.reused().orElseThrow());
-            assertEquals(first.connId(), second.connId());
-            assertEquals(2, only(second).connRequests().orElseThrow());
-            assertTrue(only(second).idleNanos().isPresent());
-            assertEquals(
-                    server.requests().get(1).head().length() + "5\r\nhello\r\n0\r\n\r\n".length(),
-                    only(second).bytesSent().orElseThrow());
-        }
-    }
-
-    @Test
-    void aRecordShowsNoCredentials() throws Exception {
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client()) {
-            assertEquals(
-                    200,
-                    post(client, server.url().replace("://", "://user:secret@") + "?sig=secret")
-                            .getStatusCode());
-            assertEquals(server.url() + "?sig=REDACTED", calls.next().url());
-        }
-    }
-
     /** The connection is back in its pool while the hook runs, however long that takes. */
     @Test
     void aSlowHookCostsNoConnection() throws Exception {
@@ -200,18 +156,6 @@ class TimingTest implements AppliedTwice {
             } finally {
                 go.countDown();
             }
-        }
-    }
-
-    @Test
-    void aNameIsLookedUp() throws Exception {
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client()) {
-            post(client, server.url().replace("127.0.0.1", "localhost"));
-            assertTrue(calls.next().dnsNanos().isPresent());
-            assertEquals(
-                    List.of("dns_start", "dns_end", "connect_start", "connect_end"),
-                    calls.names().subList(2, 6));
         }
     }
 
@@ -251,23 +195,6 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    /** AsyncHttpClient sends a POST again when the server closes after reading it; that is an attempt of its own. */
-    @Test
-    void aRetryIsAnAttempt() throws Exception {
-        try (TestServer server = TestServer.closingAt(2);
-                AsyncHttpClient client = client()) {
-            for (int i = 0; i < 2; i++) {
-                client.preparePost(server.url()).setBody("hello").execute().get(30, TimeUnit.SECONDS);
-            }
-            assertEquals(1, calls.next().attempts().size());
-            Timing second = calls.next();
-            assertEquals(
-                    List.of(Outcome.ERROR, Outcome.OK),
-                    second.attempts().stream().map(Attempt::outcome).toList());
-            assertEquals(3, server.requests().size(), "two calls, three deliveries");
-        }
-    }
-
     @Test
     void expectContinue() throws Exception {
         try (TestServer server = new TestServer(connection -> {
@@ -304,44 +231,6 @@ class TimingTest implements AppliedTwice {
     }
 
     @Test
-    void refused() throws Exception {
-        try (AsyncHttpClient client = client()) {
-            failed(client, "http://127.0.0.1:" + TestServer.unusedPort() + "/", ErrorKind.CONNECT, Phase.CONNECT);
-        }
-    }
-
-    @Test
-    void unresolved() throws Exception {
-        try (AsyncHttpClient client = client()) {
-            failed(client, "http://no-such-host.invalid/", ErrorKind.DNS, Phase.DNS);
-        }
-    }
-
-    @Test
-    void noTls() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    connection.in().read(); // the ClientHello: what comes before it may meet a client without TLS yet
-                    connection.send("HTTP/1.1 400 Bad Request\r\n\r\n");
-                    connection.drain();
-                });
-                AsyncHttpClient client = client()) {
-            failed(client, server.url().replace("http:", "https:"), ErrorKind.TLS, Phase.TLS);
-        }
-    }
-
-    @Test
-    void closedInTheMiddleOfTheBody() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
-                });
-                AsyncHttpClient client = client(Dsl.config().setMaxRequestRetry(0))) {
-            Timing timing = failed(client, server.url(), ErrorKind.CLOSED, Phase.RECEIVE);
-            assertEquals(200, timing.status().orElseThrow());
-        }
-    }
-
-    @Test
     void anAnswerThatIsNotHttp() throws Exception {
         try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.2\r\n");
                 AsyncHttpClient direct = client();
@@ -350,17 +239,6 @@ class TimingTest implements AppliedTwice {
             failed(direct, server.url(), ErrorKind.PROTOCOL, Phase.WAIT);
             failed(tunnelled, "https://elsewhere.invalid/", ErrorKind.PROTOCOL, Phase.CONNECT);
             assertEquals(2, server.connections());
-        }
-    }
-
-    /** AsyncHttpClient closes the connection before it reports the timeout; the call is not recorded as cancelled. */
-    @Test
-    void noAnswerInTime() throws Exception {
-        try (TestServer server = TestServer.silent();
-                AsyncHttpClient client = client(Dsl.config().setReadTimeout(Duration.ofMillis(500)))) {
-            for (int i = 0; i < 4; i++) {
-                failed(client, server.url(), ErrorKind.TIMEOUT, Phase.WAIT);
-            }
         }
     }
 
@@ -404,95 +282,6 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    /** A handler that aborts after the status: the call is answered, and its connection is not reused. */
-    @Test
-    void aHandlerThatAborts() throws Exception {
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client()) {
-            Integer status = client.prepareGet(server.url())
-                    .execute(new AsyncHandler<Integer>() {
-                        private int seen;
-
-                        @Override
-                        public State onStatusReceived(HttpResponseStatus response) {
-                            seen = response.getStatusCode();
-                            return State.ABORT;
-                        }
-
-                        @Override
-                        public State onHeadersReceived(io.netty.handler.codec.http.HttpHeaders headers) {
-                            return State.CONTINUE;
-                        }
-
-                        @Override
-                        public State onBodyPartReceived(HttpResponseBodyPart part) {
-                            return State.CONTINUE;
-                        }
-
-                        @Override
-                        public void onThrowable(Throwable thrown) {}
-
-                        @Override
-                        public Integer onCompleted() {
-                            return seen;
-                        }
-                    })
-                    .get(30, TimeUnit.SECONDS);
-            assertEquals(200, status);
-            assertEquals(Outcome.OK, calls.next().outcome());
-            post(client, server.url());
-            assertEquals(false, calls.next().reused().orElseThrow());
-        }
-    }
-
-    @Test
-    void overTls() throws Exception {
-        try (TestServer server = TestServer.answering(Identity.listener());
-                AsyncHttpClient client = client(Dsl.config().setUseInsecureTrustManager(true))) {
-            assertEquals(
-                    200,
-                    post(client, "https://localhost:" + server.port() + "/").getStatusCode());
-            calls.assertFreshOverTls(calls.next());
-        }
-    }
-
-    /** The CONNECT exchange is part of the connect phase; TLS through the tunnel is a phase of its own. */
-    @Test
-    void throughATunnel() throws Exception {
-        try (TestServer server = TestServer.answering(Identity.listener());
-                TestServer proxy = Tunnel.to(server);
-                AsyncHttpClient client = client(Dsl.config()
-                        .setUseInsecureTrustManager(true)
-                        .setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
-            for (boolean reused : new boolean[] {false, true}) {
-                assertEquals(
-                        200,
-                        post(client, "https://localhost:" + server.port() + "/").getStatusCode());
-                Timing timing = calls.next();
-                assertEquals(reused, timing.reused().orElseThrow());
-                assertEquals(
-                        !reused,
-                        timing.connectNanos().isPresent() && timing.tlsNanos().isPresent());
-                assertEquals(1, only(timing).writes().orElseThrow());
-                assertEquals(
-                        server.requests().get(0).head().length() + "5\r\nhello\r\n0\r\n\r\n".length(),
-                        only(timing).bytesSent().orElseThrow());
-            }
-        }
-    }
-
-    /** An http URL through a forward proxy needs no tunnel. */
-    @Test
-    void throughAProxy() throws Exception {
-        try (TestServer proxy = TestServer.answering();
-                AsyncHttpClient client =
-                        client(Dsl.config().setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())))) {
-            assertEquals(200, post(client, "http://elsewhere.invalid/").getStatusCode());
-            assertEquals(200, calls.next().status().orElseThrow());
-            assertEquals(Calls.FRESH, calls.names());
-        }
-    }
-
     @Test
     void theProxyRefusesTheTunnel() throws Exception {
         try (TestServer proxy = TestServer.answeringOnce("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
@@ -507,19 +296,6 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    @Test
-    void hooksThatThrowChangeNothing() throws Exception {
-        OnewriteAhc throwing = Calls.throwing(OnewriteAhc.create());
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client(throwing, Dsl.config())) {
-            assertEquals(0, throwing.hookFailures());
-            assertEquals(200, post(client, server.url()).getStatusCode());
-            assertEquals(2, throwing.hookFailures());
-            assertEquals(200, post(client, server.url()).getStatusCode());
-            assertEquals(4, throwing.hookFailures());
-        }
-    }
-
     /** AsyncHttpClient looks for this handler by its class, so it is not wrapped, and the call is not timed. */
     @Test
     void aTransferCompletionHandler() throws Exception {
@@ -531,37 +307,6 @@ class TimingTest implements AppliedTwice {
                     .get(30, TimeUnit.SECONDS);
             assertEquals(200, response.getStatusCode());
             assertTrue(calls.none());
-        }
-    }
-
-    @Test
-    void switchedOffNothingIsHeard() throws Exception {
-        OnewriteAhc silent = customizer().config(OnewriteConfig.defaults().withHooksDisabled(true));
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client(silent, Dsl.config())) {
-            assertEquals(200, post(client, server.url()).getStatusCode());
-            assertTrue(calls.none());
-            assertEquals(List.of(), calls.names());
-        }
-    }
-
-    @Test
-    @EnabledOnOs(OS.LINUX)
-    @SuppressWarnings("deprecation")
-    void kernelEvidenceOnEpoll() throws Exception {
-        EventLoopGroup loops = new EpollEventLoopGroup(1);
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client = client(Dsl.config().setEventLoopGroup(loops))) {
-            Set<Long> segments = new HashSet<>();
-            for (int i = 0; i < 20; i++) {
-                post(client, server.url());
-                var kernel = calls.next().kernel().orElseThrow();
-                assertTrue(kernel.rttMicros().isPresent());
-                segments.add(kernel.segmentsOut().orElse(-1));
-            }
-            assertTrue(segments.contains(1L), segments::toString);
-        } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
         }
     }
 
@@ -586,9 +331,12 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    /** The proxy demands a password first: all of it is the making of the tunnel. */
+    /**
+     * What the client and the proxy exchange, a demand for a password among it, is part of the connect phase; TLS through
+     * the tunnel is a phase of its own.
+     */
     @Test
-    void aTunnelThroughA407IsConnect() throws Exception {
+    void throughATunnel() throws Exception {
         try (TestServer server = TestServer.answering(Identity.listener());
                 TestServer proxy = new TestServer(connection -> {
                     String first = connection.readHead();
@@ -599,31 +347,25 @@ class TimingTest implements AppliedTwice {
                         connection.readHead();
                         Thread.sleep(100);
                     }
-                    try (Socket origin = new Socket("localhost", server.port())) {
-                        connection.send("HTTP/1.1 200 OK\r\n\r\n");
-                        Thread back = new Thread(() -> {
-                            try {
-                                origin.getInputStream()
-                                        .transferTo(connection.socket().getOutputStream());
-                            } catch (IOException e) {
-                                // Either side has closed.
-                            }
-                        });
-                        back.setDaemon(true);
-                        back.start();
-                        connection.in().transferTo(origin.getOutputStream());
-                    }
+                    Tunnel.open(connection, server.port());
                 });
                 AsyncHttpClient client = client(Dsl.config()
                         .setUseInsecureTrustManager(true)
                         .setProxyServer(new ProxyServer.Builder("127.0.0.1", proxy.port())
                                 .setRealm(Dsl.basicAuthRealm("user", "secret").setUsePreemptiveAuth(false))))) {
-            assertEquals(
-                    200,
-                    post(client, "https://localhost:" + server.port() + "/").getStatusCode());
-            Timing timing = calls.next();
-            assertTrue(timing.connectNanos().orElse(0) > 190_000_000, timing::toString);
-            assertTrue(timing.tlsNanos().isPresent(), timing::toString);
+            for (boolean reused : new boolean[] {false, true}) {
+                assertEquals(
+                        200,
+                        post(client, "https://localhost:" + server.port() + "/").getStatusCode());
+                Timing timing = calls.next();
+                assertEquals(reused, timing.reused().orElseThrow());
+                assertEquals(!reused, timing.connectNanos().orElse(0) > 190_000_000, timing::toString);
+                assertEquals(!reused, timing.tlsNanos().isPresent(), timing::toString);
+                assertEquals(1, only(timing).writes().orElseThrow());
+                assertEquals(
+                        server.requests().get(0).head().length() + "5\r\nhello\r\n0\r\n\r\n".length(),
+                        only(timing).bytesSent().orElseThrow());
+            }
         }
     }
 }

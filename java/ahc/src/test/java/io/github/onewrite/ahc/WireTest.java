@@ -17,10 +17,8 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -30,12 +28,10 @@ import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.BoundRequestBuilder;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import org.asynchttpclient.Dsl;
-import org.asynchttpclient.Response;
 import org.asynchttpclient.handler.TransferCompletionHandler;
 import org.asynchttpclient.handler.TransferListener;
 import org.asynchttpclient.request.body.generator.ByteArrayBodyGenerator;
 import org.asynchttpclient.request.body.generator.InputStreamBodyGenerator;
-import org.asynchttpclient.request.body.generator.UnboundedQueueFeedableBodyGenerator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -149,37 +145,6 @@ class WireTest {
         }
     }
 
-    static Stream<Arguments> largeBodies() throws Exception {
-        byte[] large = new byte[3_000_000];
-        Path file = Files.write(dir.resolve("zeros"), large);
-        return Stream.of("nio", "epoll")
-                .flatMap(transport -> Stream.of(
-                        body(transport, "bytes", request -> request.setBody(large)),
-                        body(transport, "file", request -> request.setBody(file.toFile()))));
-    }
-
-    /** The server's first read of each request has more than the head. */
-    @ParameterizedTest(name = "{1} on {0}")
-    @MethodSource("largeBodies")
-    void aLargeBodyLeavesWithItsHead(String transport, String name, Consumer<BoundRequestBuilder> body)
-            throws Exception {
-        List<String> first = new CopyOnWriteArrayList<>();
-        EventLoopGroup loops = loops(transport);
-        try (TestServer server = TestServer.keepingFirstReads(first);
-                AsyncHttpClient client = Dsl.asyncHttpClient(
-                        OnewriteAhc.create().apply(Dsl.config()).setEventLoopGroup(loops))) {
-            for (int i = 0; i < REQUESTS; i++) {
-                BoundRequestBuilder request = client.preparePost(server.url());
-                body.accept(request);
-                request.execute().get(60, TimeUnit.SECONDS);
-            }
-        } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
-        }
-        assertEquals(REQUESTS, first.size());
-        assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
-    }
-
     /** The controls: a stream is split by the stock client, and with joining switched off. */
     @Test
     void stockAndSwitchedOff() throws Exception {
@@ -192,60 +157,6 @@ class WireTest {
         assertSame(builder, OnewriteAhc.create().config(off).apply(builder));
         assertTrue(builder.build().getRequestFilters().isEmpty());
         assertSame(null, builder.build().getHttpAdditionalChannelInitializer());
-    }
-
-    /** A body that is fed in pieces is sent in pieces: nothing waits for its end. */
-    @Test
-    void aFedBody() throws Exception {
-        CompletableFuture<String> first = new CompletableFuture<>();
-        try (TestServer server = new TestServer(connection -> {
-                    connection.readHead();
-                    StringBuilder body = new StringBuilder();
-                    while (body.indexOf("0\r\n\r\n") < 0) {
-                        body.append((char) connection.in().read());
-                        if (body.indexOf("one") >= 0) {
-                            first.complete(body.toString());
-                        }
-                    }
-                    connection.send(TestServer.OK);
-                });
-                AsyncHttpClient client =
-                        Dsl.asyncHttpClient(OnewriteAhc.create().apply(Dsl.config()))) {
-            UnboundedQueueFeedableBodyGenerator feed = new UnboundedQueueFeedableBodyGenerator();
-            var answer = client.preparePost(server.url()).setBody(feed).execute();
-            feed.feed(io.netty.buffer.Unpooled.copiedBuffer("one", StandardCharsets.US_ASCII), false);
-            assertTrue(first.get(30, TimeUnit.SECONDS).contains("one"));
-            feed.feed(io.netty.buffer.Unpooled.copiedBuffer("two", StandardCharsets.US_ASCII), true);
-            Response response = answer.get(30, TimeUnit.SECONDS);
-            assertEquals("ok", response.getResponseBody());
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"nio", "epoll"})
-    void aLargeBodyArrivesWhole(String transport) throws Exception {
-        byte[] large = new byte[3_000_000];
-        for (int i = 0; i < large.length; i++) {
-            large[i] = (byte) (i * 31 + (i >> 8));
-        }
-        Path file = Files.write(dir.resolve("large"), large);
-        EventLoopGroup loops = loops(transport);
-        DefaultAsyncHttpClientConfig.Builder builder =
-                Dsl.config().setReadTimeout(Duration.ofSeconds(60)).setEventLoopGroup(loops);
-        try (TestServer server = TestServer.answering();
-                AsyncHttpClient client =
-                        Dsl.asyncHttpClient(OnewriteAhc.create().apply(builder))) {
-            client.preparePost(server.url())
-                    .setBody(new ByteArrayInputStream(large))
-                    .execute()
-                    .get(60, TimeUnit.SECONDS);
-            client.preparePost(server.url()).setBody(file.toFile()).execute().get(60, TimeUnit.SECONDS);
-            for (TestServer.Received received : server.requests()) {
-                assertTrue(java.util.Arrays.equals(large, received.body()));
-            }
-        } finally {
-            loops.shutdownGracefully(0, 5, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
-        }
     }
 
     /** What a listener of transfers hears of a large file adds up to the file, as with the stock client. */

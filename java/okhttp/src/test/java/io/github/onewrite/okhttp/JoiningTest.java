@@ -11,22 +11,16 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.ErrorKinds;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.net.InetAddress;
-import java.net.ServerSocket;
-import java.net.Socket;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.MessageDigest;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import okhttp3.FormBody;
@@ -192,45 +186,29 @@ class JoiningTest {
         }
     }
 
-    private static ServerSocket listener() throws IOException {
-        return new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
-    }
-
     /** The bytes that a peer gets before the body's own pause, or error, ends. */
     private static int before(OkHttpClient client, boolean fails) throws Exception {
-        try (ServerSocket server = listener()) {
-            CountDownLatch seen = new CountDownLatch(1);
-            CompletableFuture<Integer> count = CompletableFuture.supplyAsync(() -> {
-                ByteArrayOutputStream all = new ByteArrayOutputStream();
-                try (Socket peer = server.accept()) {
-                    peer.setSoTimeout(fails ? 5000 : 500);
-                    for (int each = peer.getInputStream().read();
-                            each >= 0;
-                            each = peer.getInputStream().read()) {
-                        all.write(each);
-                    }
-                } catch (IOException e) {
-                    // The pause.
+        CompletableFuture<Integer> seen = new CompletableFuture<>();
+        try (TestServer server = new TestServer(connection -> {
+            ByteArrayOutputStream all = new ByteArrayOutputStream();
+            connection.socket().setSoTimeout(fails ? 5000 : 500);
+            try {
+                connection.in().transferTo(all);
+            } catch (IOException e) {
+                // The pause.
+            }
+            seen.complete(all.size());
+        })) {
+            RequestBody body = new Own(() -> {
+                if (fails) {
+                    throw new IllegalStateException("example");
                 }
-                seen.countDown();
-                return all.size();
+                seen.orTimeout(30, TimeUnit.SECONDS).join();
             });
-            Request request = new Request.Builder()
-                    .url("http://127.0.0.1:" + server.getLocalPort() + "/")
-                    .post(new Own(() -> {
-                        if (fails) {
-                            throw new IllegalStateException("example");
-                        }
-                        try {
-                            assertTrue(seen.await(30, TimeUnit.SECONDS));
-                        } catch (InterruptedException e) {
-                            throw new IllegalStateException(e);
-                        }
-                    }))
-                    .build();
+            Request request = new Request.Builder().url(server.url()).post(body).build();
             assertThrows(
                     Exception.class, () -> client.newCall(request).execute().close());
-            return Eventually.of(count);
+            return Eventually.of(seen);
         }
     }
 
@@ -247,42 +225,19 @@ class JoiningTest {
     @Test
     void aWebSocketsMessageIsNotHeld() throws Exception {
         CompletableFuture<Integer> received = new CompletableFuture<>();
-        try (ServerSocket server = listener()) {
-            Thread thread = new Thread(() -> {
-                try (Socket peer = server.accept()) {
-                    StringBuilder head = new StringBuilder();
-                    while (head.indexOf("\r\n\r\n") < 0) {
-                        head.append((char) peer.getInputStream().read());
-                    }
-                    String key = head.substring(head.indexOf("Sec-WebSocket-Key: ") + 19);
-                    byte[] accept = MessageDigest.getInstance("SHA-1")
-                            .digest((key.substring(0, key.indexOf('\r')) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    peer.getOutputStream()
-                            .write(("HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                                            + "Sec-WebSocket-Accept: "
-                                            + Base64.getEncoder().encodeToString(accept) + "\r\n\r\n")
-                                    .getBytes(StandardCharsets.US_ASCII));
-                    received.complete(peer.getInputStream().readNBytes(7).length);
-                } catch (Exception e) {
-                    received.completeExceptionally(e);
-                }
-            });
-            thread.start();
+        try (TestServer server = new TestServer(connection -> {
+            connection.switchToWebSocket();
+            received.complete(connection.in().readNBytes(7).length);
+        })) {
             OkHttpClient client =
                     OnewriteOkHttp.create().apply(new OkHttpClient.Builder()).build();
-            client.newWebSocket(
-                    new Request.Builder()
-                            .url("http://127.0.0.1:" + server.getLocalPort() + "/")
-                            .build(),
-                    new WebSocketListener() {
-                        @Override
-                        public void onOpen(WebSocket socket, Response response) {
-                            socket.send("x");
-                        }
-                    });
+            client.newWebSocket(new Request.Builder().url(server.url()).build(), new WebSocketListener() {
+                @Override
+                public void onOpen(WebSocket socket, Response response) {
+                    socket.send("x");
+                }
+            });
             assertEquals(7, received.get(20, TimeUnit.SECONDS));
-            thread.join(30_000);
             client.dispatcher().executorService().shutdown();
         }
     }

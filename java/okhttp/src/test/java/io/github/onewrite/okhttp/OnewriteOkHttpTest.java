@@ -13,7 +13,6 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
-import io.github.onewrite.TimingMappers;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
@@ -82,48 +81,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
         return url -> send(last, "POST", url, 200);
     }
 
-    @Test
-    void everyConnectionHasNodelayAndTheClientsOwnListenerStillHears() throws Exception {
-        Sockets sockets = new Sockets();
-        try (TestServer server = TestServer.answering()) {
-            OkHttpClient stock =
-                    new OkHttpClient.Builder().eventListener(sockets).build();
-            send(stock, "POST", server.url(), 200);
-            assertFalse(sockets.seen.get(0).getTcpNoDelay(), "if OkHttp has changed this, this adapter can retire");
-            OkHttpClient cured = OnewriteOkHttp.create()
-                    .apply(new OkHttpClient.Builder().eventListener(sockets))
-                    .build();
-            send(cured, "POST", server.url(), 200);
-            assertTrue(sockets.seen.get(1).getTcpNoDelay());
-        }
-    }
-
-    /** OkHttp keeps user information in its URLs. */
-    @Test
-    void recordsAndEventsShowNoCredentials() throws Exception {
-        List<String> shown = new CopyOnWriteArrayList<>();
-        try (TestServer server = TestServer.answering()) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .onTiming(timing -> shown.add(timing + " " + TimingMappers.otelAttributes(timing)))
-                    .listenerFactory((method, url, tag) -> {
-                        shown.add(url);
-                        return new TimingListener() {
-                            @Override
-                            public void onEvent(TimingEvent event) {
-                                shown.add(event.toString());
-                            }
-                        };
-                    })
-                    .apply(new OkHttpClient.Builder())
-                    .build();
-            String url = server.url().replace("://", "://user:secret@") + "?sig=secret&x=1";
-            assertEquals(200, send(client, "POST", url, 200));
-        }
-        assertTrue(shown.size() > 10, shown.toString());
-        assertFalse(shown.toString().contains("secret"), shown.toString());
-        assertTrue(shown.toString().contains("?sig=REDACTED&x=1"), shown.toString());
-    }
-
     /** A user's socket factory keeps the class of its sockets, which get TCP_NODELAY. */
     @Test
     void aFactoryOfTheUsersIsKept() throws Exception {
@@ -171,31 +128,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
     }
 
     @Test
-    void eventsAndRecord() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            OkHttpClient client = calls.heard(OnewriteOkHttp.create())
-                    .apply(new OkHttpClient.Builder())
-                    .build();
-            String url = server.url().replace("127.0.0.1", "localhost");
-            send(client, "POST", url, 200);
-            Timing first = calls.next();
-            List<String> names = calls.names();
-            assertEquals(List.of("dns_start", "dns_end"), names.subList(2, 4));
-            assertEquals(
-                    Calls.FRESH,
-                    names.stream().filter(name -> !name.startsWith("dns_")).toList());
-            assertEquals(200, first.status().orElseThrow());
-            assertEquals(false, first.reused().orElseThrow());
-            send(client, "POST", url, 200);
-            Timing second = calls.next();
-            assertEquals(true, second.reused().orElseThrow());
-            assertEquals(first.connId(), second.connId());
-            assertTrue(second.connectNanos().isEmpty() && second.waitNanos().isPresent());
-            assertEquals(2, second.lastAttempt().orElseThrow().connRequests().orElseThrow());
-        }
-    }
-
-    @Test
     void theWaitForTheDispatcherIsTheQueue() throws Exception {
         assumeTrue(
                 Stream.of(EventListener.class.getMethods())
@@ -229,20 +161,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
             names.addAll(2, List.of("queue_start", "queue_end"));
             assertEquals(names, calls.names());
         }
-    }
-
-    @Test
-    void aFailedCallSaysWhy() throws Exception {
-        String url = "http://127.0.0.1:" + TestServer.unusedPort() + "/";
-        OkHttpClient client = OnewriteOkHttp.create()
-                .onTiming(calls)
-                .apply(new OkHttpClient.Builder())
-                .build();
-        assertThrows(IOException.class, () -> send(client, "GET", url, -1));
-        Timing timing = calls.next();
-        assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
-        assertEquals("connect", timing.errorPhase().orElseThrow().canonicalName());
-        assertTrue(calls.none(), "one record per call");
     }
 
     /** Without hooks no listener is created per call: one serves all. */
@@ -297,19 +215,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
                             server.url(),
                             200));
             assertEquals(List.of(false, true), nodelay, "the first is the control");
-        }
-    }
-
-    @Test
-    void hooksThatThrowAreCounted() throws Exception {
-        OnewriteOkHttp customizer = Calls.throwing(OnewriteOkHttp.create());
-        OkHttpClient client = customizer.apply(new OkHttpClient.Builder()).build();
-        try (TestServer server = TestServer.answering()) {
-            assertEquals(0, customizer.hookFailures());
-            assertEquals(200, send(client, "POST", server.url(), 10));
-            assertEquals(2, customizer.hookFailures());
-            assertEquals(200, send(client, "POST", server.url(), 10));
-            assertEquals(4, customizer.hookFailures());
         }
     }
 

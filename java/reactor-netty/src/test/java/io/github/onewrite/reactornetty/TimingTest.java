@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.Attempt;
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
@@ -20,7 +19,6 @@ import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
-import io.github.onewrite.testing.Tunnel;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.ssl.SslContext;
@@ -32,23 +30,17 @@ import io.netty.resolver.DefaultAddressResolverGroup;
 import io.netty.util.concurrent.DefaultEventExecutor;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Promise;
-import java.io.ByteArrayInputStream;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.time.Duration;
-import java.util.Base64;
 import java.util.List;
-import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledOnOs;
-import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
@@ -57,7 +49,6 @@ import reactor.core.scheduler.Schedulers;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionPoolMetrics;
 import reactor.netty.resources.ConnectionProvider;
-import reactor.netty.resources.LoopResources;
 import reactor.netty.transport.ProxyProvider;
 
 /** Records, and the order of events, of calls through Reactor Netty. */
@@ -164,57 +155,12 @@ class TimingTest implements AppliedTwice {
         assertFalse(shown.toString().contains("secret"), shown.toString());
     }
 
-    @Test
-    void aFreshAndAReusedConnection() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            HttpClient client = client();
-            assertEquals(200, post(client, server.url()));
-            Timing first = calls.next();
-            calls.assertFresh(first, server.url());
-
-            // Reactor Netty completes before the connection is back: the next call may open a second one, or queue.
-            Timing second = first;
-            for (int i = 0; i < 20 && !second.reused().orElseThrow(); i++) {
-                assertEquals(200, post(client, server.url()));
-                second = calls.next();
-            }
-            List<String> names = calls.names();
-            assertEquals(
-                    Calls.REUSED,
-                    names.stream().filter(name -> !name.startsWith("queue_")).toList());
-            assertEquals(first.connId(), second.connId());
-            assertTrue(only(second).connRequests().orElseThrow() > 1);
-            assertTrue(only(second).idleNanos().isPresent());
-            assertTrue(second.connectNanos().isEmpty());
-            assertEquals(
-                    server.requests().get(1).head().length() + "1\r\na\r\n1\r\nb\r\n0\r\n\r\n".length(),
-                    only(second).bytesSent().orElseThrow());
-        }
-    }
-
-    @Test
-    void aNameIsLookedUp() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            HttpClient client =
-                    customizer().apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE));
-            assertEquals(200, post(client, server.url().replace("127.0.0.1", "localhost")));
-            Timing timing = calls.next();
-            assertTrue(timing.dnsNanos().isPresent() && timing.connectNanos().isPresent());
-            List<String> names = calls.names();
-            assertEquals(List.of("dns_start", "dns_end", "connect_start", "connect_end"), names.subList(2, 6));
-        }
-    }
-
-    /** Resolvers report on a thread of their own, which may be late. */
-    @Test
-    void aLookupReportedWhileTheServerThinks() throws Exception {
-        DefaultEventExecutor reporting = new DefaultEventExecutor();
-        CountDownLatch sent = new CountDownLatch(1);
-        reporting.execute(() -> assertDoesNotThrow(() -> sent.await(30, TimeUnit.SECONDS)));
-        AddressResolverGroup<InetSocketAddress> late = new AddressResolverGroup<>() {
+    /** Brings each address at once, and reports that on another thread. */
+    private static AddressResolverGroup<InetSocketAddress> reporting(EventExecutor reports) {
+        return new AddressResolverGroup<>() {
             @Override
             protected AddressResolver<InetSocketAddress> newResolver(EventExecutor executor) {
-                return new AbstractAddressResolver<>(reporting) {
+                return new AbstractAddressResolver<>(reports) {
                     @Override
                     protected boolean doIsResolved(InetSocketAddress address) {
                         return !address.isUnresolved();
@@ -232,25 +178,50 @@ class TimingTest implements AppliedTwice {
                 };
             }
         };
-        try (late;
+    }
+
+    /** The report comes when the server has the request, or its hook lasts until the request is written. */
+    @ParameterizedTest(name = "slow hook {0}")
+    @ValueSource(booleans = {false, true})
+    void aLookupThatIsReportedLate(boolean slowHook) throws Exception {
+        DefaultEventExecutor reports = new DefaultEventExecutor();
+        CountDownLatch sent = new CountDownLatch(1);
+        if (!slowHook) {
+            reports.execute(() -> assertDoesNotThrow(() -> sent.await(30, TimeUnit.SECONDS)));
+        }
+        TimingListener hook = new TimingListener() {
+            @Override
+            public void onDnsEnd(TimingEvent.DnsEnd event) {
+                // Called on the resolver's thread, it would hold the steps of the connection's loop.
+                assertDoesNotThrow(() -> slowHook && reports.inEventLoop() && sent.await(30, TimeUnit.SECONDS));
+            }
+        };
+        Callable<?> reported = () -> {
+            sent.countDown();
+            return reports.submit(() -> {}).get(30, TimeUnit.SECONDS);
+        };
+        try (AddressResolverGroup<InetSocketAddress> resolver = reporting(reports);
                 TestServer server = new TestServer(connection -> {
                     connection.read();
-                    sent.countDown();
-                    reporting.submit(() -> {}).get(30, TimeUnit.SECONDS);
+                    reported.call();
                     connection.send(TestServer.OK);
                 })) {
-            HttpClient client =
-                    customizer().apply(HttpClient.create(connections).resolver(late));
+            HttpClient stock = HttpClient.create(connections).resolver(resolver);
+            HttpClient client = customizer()
+                    .listener(hook)
+                    .apply(slowHook ? stock.doOnRequest((request, to) -> assertDoesNotThrow(reported::call)) : stock);
             assertEquals(200, post(client, server.url().replace("127.0.0.1", "localhost")));
             Timing timing = calls.next();
             assertEquals(200, only(timing).status().orElseThrow());
-            assertTrue(timing.dnsNanos().isPresent() && timing.waitNanos().isPresent(), timing::toString);
+            for (Phase phase : List.of(Phase.DNS, Phase.CONNECT, Phase.SEND, Phase.WAIT)) {
+                assertTrue(only(timing).nanos(phase).isPresent(), timing::toString);
+            }
             assertEquals(
                     List.of("dns_start", "dns_end", "connect_start"),
                     calls.names().subList(2, 5));
         } finally {
             sent.countDown();
-            reporting.shutdownGracefully();
+            reports.shutdownGracefully();
         }
     }
 
@@ -297,129 +268,6 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    /** Reactor Netty follows the redirect; each hop is an attempt. */
-    @Test
-    void aRedirectIsAnAttempt() throws Exception {
-        try (TestServer server = TestServer.answering(
-                "GET /first", "HTTP/1.1 302 Found\r\nLocation: /second\r\nContent-Length: 4\r\n\r\ngone")) {
-            client().followRedirect(true)
-                    .get()
-                    .uri(server.url() + "first")
-                    .responseContent()
-                    .then()
-                    .block(Duration.ofSeconds(30));
-            Timing timing = calls.next();
-            assertEquals(2, timing.attempts().size());
-            assertEquals(302, timing.attempts().get(0).status().orElseThrow());
-            assertEquals(Outcome.OK, timing.attempts().get(0).outcome());
-            assertEquals(200, timing.status().orElseThrow());
-            List<String> names = calls.names();
-            assertEquals(2, names.stream().filter("response_end"::equals).count());
-            assertEquals(2, names.stream().filter("connection_released"::equals).count());
-            assertEquals("call_end", names.get(names.size() - 1));
-        }
-    }
-
-    @Test
-    void anInterimResponse() throws Exception {
-        try (TestServer server = TestServer.answeringOnce("HTTP/1.1 100 Continue\r\n\r\n" + TestServer.OK)) {
-            assertEquals(200, post(client(), server.url()));
-            assertEquals(200, calls.next().status().orElseThrow());
-            List<String> names = calls.names();
-            assertTrue(names.indexOf("informational") < names.indexOf("response_start"), names::toString);
-            assertEquals(1, names.stream().filter("response_start"::equals).count());
-        }
-    }
-
-    private Timing failed(HttpClient client, String url) throws Exception {
-        assertThrows(Throwable.class, () -> post(client, url));
-        Timing timing = calls.next();
-        calls.assertFailed(timing);
-        return timing;
-    }
-
-    @Test
-    void refused() throws Exception {
-        Timing timing = failed(client(), "http://127.0.0.1:" + TestServer.unusedPort() + "/");
-        assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
-        assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
-    }
-
-    @Test
-    void anAnswerThatIsNotHttp() throws Exception {
-        try (TestServer server = TestServer.answeringOnce("SSH-2.0-OpenSSH_9.2\r\n")) {
-            Timing timing = failed(client(), server.url());
-            assertEquals(ErrorKind.PROTOCOL, timing.errorKind().orElseThrow());
-        }
-    }
-
-    /** TLS is over the tunnel, which the proxy refuses: Netty has this as a failure of TLS. */
-    @Test
-    void aProxyThatRefuses() throws Exception {
-        try (TestServer proxy = TestServer.answeringOnce("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")) {
-            SslContext trusting = trusting();
-            HttpClient client = through(proxy).secure(tls -> tls.sslContext(trusting));
-            Timing timing = failed(customizer().apply(client), "https://localhost/");
-            assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
-            assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
-        }
-    }
-
-    /** Its last content comes from an encoder that is one message above the handlers. */
-    @Test
-    void aMultipartForm() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            client().post()
-                    .uri(server.url())
-                    .sendForm((request, form) ->
-                            form.multipart(true).attr("a", "b").file("f", new ByteArrayInputStream(new byte[20_000])))
-                    .responseContent()
-                    .then()
-                    .block(Duration.ofSeconds(30));
-            Attempt attempt = only(calls.next());
-            assertTrue(attempt.nanos(Phase.SEND).isPresent()
-                    && attempt.nanos(Phase.WAIT).isPresent());
-            assertTrue(attempt.bytesSent().orElseThrow() > 20_000);
-        }
-    }
-
-    /** The server reads a POST and closes: it is not sent again. */
-    @Test
-    void closedWithoutAnAnswer() throws Exception {
-        AtomicInteger received = new AtomicInteger();
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            received.incrementAndGet();
-        })) {
-            Timing timing = failed(client(), server.url());
-            assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
-            assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
-            assertEquals(1, received.get());
-        }
-    }
-
-    @Test
-    void closedInTheMiddleOfTheBody() throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-            connection.read();
-            connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this");
-        })) {
-            Timing timing = failed(client(), server.url());
-            assertEquals(ErrorKind.CLOSED, timing.errorKind().orElseThrow());
-            assertEquals(Phase.RECEIVE, timing.errorPhase().orElseThrow());
-            assertEquals(200, timing.status().orElseThrow());
-        }
-    }
-
-    @Test
-    void noAnswerInTime() throws Exception {
-        try (TestServer server = TestServer.silent()) {
-            Timing timing = failed(client().responseTimeout(Duration.ofMillis(200)), server.url());
-            assertEquals(ErrorKind.TIMEOUT, timing.errorKind().orElseThrow());
-            assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
-        }
-    }
-
     @Test
     void thePoolIsFull() throws Exception {
         ConnectionProvider narrow = ConnectionProvider.builder("narrow")
@@ -429,7 +277,9 @@ class TimingTest implements AppliedTwice {
         try (TestServer server = TestServer.silent()) {
             HttpClient client = customizer().apply(HttpClient.create(narrow));
             var first = client.get().uri(server.url()).response().subscribe(response -> {}, error -> {});
-            Timing timing = failed(client, server.url());
+            assertThrows(Exception.class, () -> post(client, server.url()));
+            Timing timing = calls.next();
+            calls.assertFailed(timing);
             assertEquals(ErrorKind.POOL, timing.errorKind().orElseThrow());
             assertEquals(Phase.QUEUE, timing.errorPhase().orElseThrow());
             first.dispose();
@@ -457,44 +307,12 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    @Test
-    void cancelledWhileWaiting() throws Exception {
-        try (TestServer server = TestServer.silent()) {
-            var call = client().get().uri(server.url()).response().subscribe();
-            Eventually.until(() -> server.requests().size() == 1);
-            call.dispose();
-            Timing timing = calls.next();
-            assertEquals(Outcome.CANCELLED, timing.outcome());
-            assertEquals(ErrorKind.CANCELLED, timing.errorKind().orElseThrow());
-            assertEquals(1, calls.names().stream().filter("call_end"::equals).count());
-        }
-    }
-
-    @Test
-    void cancelledInTheMiddleOfTheBody() throws Exception {
-        try (TestServer server =
-                TestServer.answeringOnce("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nthe first part")) {
-            String part = client().get()
-                    .uri(server.url())
-                    .responseContent()
-                    .asString()
-                    .blockFirst();
-            assertEquals("the first part", part);
-            Timing timing = calls.next();
-            assertEquals(Outcome.CANCELLED, timing.outcome());
-            assertEquals(200, timing.status().orElseThrow());
-        }
-    }
-
     /** A WebSocket is one call with status 101, which lasts until it is closed. */
     @Test
     void aWebSocket() throws Exception {
         try (TestServer server = new TestServer(connection -> {
-            String key = connection.read().header("sec-websocket-key");
-            byte[] accept = MessageDigest.getInstance("SHA-1")
-                    .digest((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").getBytes(StandardCharsets.US_ASCII));
-            connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                    + "Sec-WebSocket-Accept: " + Base64.getEncoder().encodeToString(accept) + "\r\n\r\n\u0081\u0002ok");
+            connection.switchToWebSocket();
+            connection.send("\u0081\u0002ok");
         })) {
             String received = client().websocket()
                     .uri(server.url().replace("http:", "ws:"))
@@ -508,29 +326,6 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    private static SslContext trusting() throws Exception {
-        return SslContextBuilder.forClient()
-                .trustManager(Identity.localhost().chainPem().toFile())
-                .build();
-    }
-
-    /** A client through this proxy, without a customizer. */
-    private HttpClient through(TestServer proxy) {
-        return HttpClient.create(connections)
-                .proxy(spec ->
-                        spec.type(ProxyProvider.Proxy.HTTP).host("127.0.0.1").port(proxy.port()));
-    }
-
-    @Test
-    void overTls() throws Exception {
-        SslContext trusting = trusting();
-        try (TestServer server = TestServer.answering(Identity.listener())) {
-            HttpClient client = client().secure(spec -> spec.sslContext(trusting));
-            assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
-            calls.assertFreshOverTls(calls.next());
-        }
-    }
-
     /** Reactor Netty tunnels http, too: the CONNECT exchange is part of the connect phase. */
     @Test
     void throughAProxy() throws Exception {
@@ -539,7 +334,8 @@ class TimingTest implements AppliedTwice {
             connection.send("HTTP/1.1 200 OK\r\n\r\n");
             connection.answerAll(TestServer.OK);
         })) {
-            HttpClient client = customizer().apply(through(proxy));
+            HttpClient client = client().proxy(spec ->
+                    spec.type(ProxyProvider.Proxy.HTTP).host("127.0.0.1").port(proxy.port()));
             assertEquals(200, post(client, "http://elsewhere.invalid/"));
             Timing timing = calls.next();
             assertEquals(200, timing.status().orElseThrow());
@@ -548,85 +344,12 @@ class TimingTest implements AppliedTwice {
         }
     }
 
-    /** With TLS the tunnel is made before TLS begins, and before the client has its codec. */
-    @Test
-    void overTlsThroughAProxy() throws Exception {
-        SslContext trusting = trusting();
-        try (TestServer server = TestServer.answering(Identity.listener());
-                TestServer proxy = Tunnel.to(server)) {
-            HttpClient client = customizer().apply(through(proxy).secure(spec -> spec.sslContext(trusting)));
-            assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
-            Timing timing = calls.next();
-            assertEquals(200, timing.status().orElseThrow());
-            calls.assertFreshOverTls(timing);
-            assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
-            assertEquals(200, calls.next().status().orElseThrow());
-            assertEquals(Calls.REUSED, calls.names());
-        }
-    }
-
-    @Test
-    void aCertificateThatIsNotTrusted() throws Exception {
-        try (TestServer server = TestServer.answering(Identity.listener())) {
-            HttpClient client = client();
-            assertThrows(RuntimeException.class, () -> post(client, "https://localhost:" + server.port() + "/"));
-            Timing timing = calls.next();
-            assertEquals(ErrorKind.TLS, timing.errorKind().orElseThrow());
-            assertEquals(Phase.TLS, timing.errorPhase().orElseThrow());
-        }
-    }
-
-    @Test
-    void hooksThatThrowChangeNothing() throws Exception {
-        OnewriteReactorNetty throwing = Calls.throwing(OnewriteReactorNetty.create());
-        try (TestServer server = TestServer.answering()) {
-            HttpClient client = throwing.apply(HttpClient.create(connections));
-            assertEquals(0, throwing.hookFailures());
-            assertEquals(200, post(client, server.url()));
-            assertEquals(200, post(client, server.url()));
-            // The record comes when the connection is back, which is after the response.
-            Eventually.until(() -> throwing.hookFailures() == 4);
-        }
-    }
-
-    @Test
-    void switchedOffNothingIsHeard() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            HttpClient client = customizer()
-                    .config(OnewriteConfig.defaults().withHooksDisabled(true))
-                    .apply(HttpClient.create(connections));
-            assertEquals(200, post(client, server.url()));
-            assertTrue(calls.none());
-            assertEquals(List.of(), calls.names());
-        }
-    }
-
-    @Test
-    @EnabledOnOs(OS.LINUX)
-    void kernelEvidenceOnEpoll() throws Exception {
-        LoopResources loops = LoopResources.create("epoll-test", 1, true);
-        try (TestServer server = TestServer.answering()) {
-            HttpClient client =
-                    customizer().apply(HttpClient.create(connections).runOn(loops, true));
-            Set<Long> segments = new java.util.HashSet<>();
-            for (int i = 0; i < 20; i++) {
-                assertEquals(200, post(client, server.url()));
-                var kernel = calls.next().kernel().orElseThrow();
-                assertTrue(kernel.rttMicros().isPresent());
-                segments.add(kernel.segmentsOut().orElse(-1));
-            }
-            assertTrue(segments.contains(1L), segments::toString);
-        } finally {
-            // Connections first, while their event loop still runs.
-            connections.disposeLater().block(Duration.ofSeconds(30));
-            loops.disposeLater(Duration.ZERO, Duration.ofSeconds(5)).block(Duration.ofSeconds(30));
-        }
-    }
-
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void throughASocksProxy(boolean tls) throws Exception {
-        SslContext trusting = trusting();
+        SslContext trusting = SslContextBuilder.forClient()
+                .trustManager(Identity.localhost().chainPem().toFile())
+                .build();
         try (TestServer server = tls ? TestServer.answering(Identity.listener()) : TestServer.answering();
                 SocksServer socks = new SocksServer()) {
             HttpClient client = client().proxy(proxy -> proxy.type(ProxyProvider.Proxy.SOCKS5)

@@ -1,7 +1,6 @@
 package io.github.onewrite.reactornetty;
 
 import static io.github.onewrite.testing.SegmentServer.REQUESTS;
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -14,6 +13,7 @@ import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelOption;
 import java.io.ByteArrayInputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -40,8 +40,6 @@ import org.reactivestreams.Publisher;
 import reactor.core.Exceptions;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
-import reactor.core.publisher.Sinks;
-import reactor.core.scheduler.Schedulers;
 import reactor.netty.http.client.HttpClient;
 import reactor.netty.resources.ConnectionProvider;
 import reactor.netty.resources.LoopResources;
@@ -206,75 +204,22 @@ class WireTest {
         });
     }
 
-    /** A small file leaves with the head. */
+    /** A channel initializer that switches the option off is overruled: only the client's options count. */
     @Test
-    void aFile() throws Exception {
-        Path file = Files.writeString(dir.resolve("small"), SMALL);
-        with("nio", stock -> {
-            try (SegmentServer server = new SegmentServer()) {
-                HttpClient client = OnewriteReactorNetty.create().apply(stock);
-                for (int i = 0; i < REQUESTS; i++) {
-                    client.post()
-                            .uri(server.url())
-                            .send((request, outbound) -> outbound.sendFile(file))
-                            .responseContent()
-                            .then()
-                            .block(Duration.ofSeconds(30));
-                }
-                assertEquals(1, server.mode());
+    void nodelayIsSetWhereAnInitializerLostIt() throws Exception {
+        for (boolean disabled : new boolean[] {true, false}) {
+            OnewriteConfig config = OnewriteConfig.defaults().withNodelayDisabled(disabled);
+            List<Boolean> nodelay = new CopyOnWriteArrayList<>();
+            try (TestServer server = TestServer.answering()) {
+                HttpClient losing = HttpClient.newConnection()
+                        .doOnChannelInit((observer, channel, remote) ->
+                                channel.config().setOption(ChannelOption.TCP_NODELAY, false))
+                        .doOnRequest((request, connection) ->
+                                nodelay.add(connection.channel().config().getOption(ChannelOption.TCP_NODELAY)));
+                HttpClient client = OnewriteReactorNetty.create().config(config).apply(losing);
+                assertEquals(200, post(client, server.url(), -1, flux("a")));
             }
-        });
-    }
-
-    /** The head is sent before a slow source's first element, and the rest arrives in order. */
-    @Test
-    void aSlowSource() throws Exception {
-        CompletableFuture<String> head = new CompletableFuture<>();
-        CompletableFuture<String> rest = new CompletableFuture<>();
-        try (TestServer server = new TestServer(connection -> {
-            head.complete(connection.readHead());
-            StringBuilder body = new StringBuilder();
-            while (body.indexOf("0\r\n\r\n") < 0) {
-                body.append((char) connection.in().read());
-            }
-            rest.complete(body.toString());
-            connection.send(TestServer.OK);
-        })) {
-            HttpClient client = OnewriteReactorNetty.create().apply(HttpClient.newConnection());
-            Sinks.Many<ByteBuf> source = Sinks.many().unicast().onBackpressureBuffer();
-            CompletableFuture<Integer> status = new CompletableFuture<>();
-            Thread caller = new Thread(() -> status.complete(post(client, server.url(), -1, source.asFlux())));
-            caller.start();
-            assertTrue(head.get(30, TimeUnit.SECONDS).startsWith("POST / HTTP/1.1\r\n"));
-            source.tryEmitNext(buffer("one")).orThrow();
-            source.tryEmitNext(buffer("two")).orThrow();
-            source.tryEmitComplete().orThrow();
-            assertEquals(200, status.get(30, TimeUnit.SECONDS));
-            caller.join(30_000);
-            String received = Eventually.of(rest);
-            assertTrue(received.matches("(?s).*one.*two.*"), received);
-        }
-    }
-
-    @Test
-    void aLargeStreamArrivesWhole() throws Exception {
-        byte[] block = new byte[1024];
-        try (TestServer server = TestServer.answering()) {
-            for (boolean otherThread : new boolean[] {false, true}) {
-                Flux<ByteBuf> source = Flux.range(0, 3000).map(i -> {
-                    java.util.Arrays.fill(block, (byte) ('a' + i % 26));
-                    return Unpooled.copiedBuffer(block);
-                });
-                Flux<ByteBuf> body = otherThread ? source.publishOn(Schedulers.parallel()) : source;
-                HttpClient client = OnewriteReactorNetty.create().apply(HttpClient.newConnection());
-                assertEquals(200, post(client, server.url(), -1, body));
-            }
-            byte[] first = server.requests().get(0).body();
-            assertEquals(3000 * 1024, first.length);
-            for (int i = 0; i < 3000; i++) {
-                assertEquals('a' + i % 26, first[i * 1024 + 1023]);
-            }
-            assertArrayEquals(first, server.requests().get(1).body());
+            assertEquals(List.of(!disabled), nodelay);
         }
     }
 
@@ -303,17 +248,6 @@ class WireTest {
             call.dispose();
             mayRead.complete(null);
         }
-    }
-
-    /** A head with Expect: 100-continue is sent at once and alone. */
-    @Test
-    void expectContinue() throws Exception {
-        with("epoll", stock -> {
-            HttpClient client = OnewriteReactorNetty.create()
-                    .apply(stock)
-                    .headers(headers -> headers.set("expect", "100-continue"));
-            assertTrue(segments(client, -1, flux(SMALL)) > 1);
-        });
     }
 
     /** A write that fails is answered as such: the server gets no end of the request that the caller did not send. */

@@ -10,6 +10,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.StandardSocketOptions;
 import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.util.Base64;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -287,6 +289,15 @@ public final class TestServer implements AutoCloseable {
 
         public void send(String bytes) throws IOException {
             socket.getOutputStream().write(bytes.getBytes(StandardCharsets.ISO_8859_1));
+        }
+
+        /** Reads the request for a WebSocket, and grants it. */
+        public void switchToWebSocket() throws Exception {
+            String key = read().header("sec-websocket-key");
+            byte[] accept = MessageDigest.getInstance("SHA-1")
+                    .digest((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").getBytes(StandardCharsets.US_ASCII));
+            send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    + "Sec-WebSocket-Accept: " + Base64.getEncoder().encodeToString(accept) + "\r\n\r\n");
         }
 
         /** Answers each request with these bytes, until the client closes. */

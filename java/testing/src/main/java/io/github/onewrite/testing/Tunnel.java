@@ -11,19 +11,24 @@ public final class Tunnel {
     public static TestServer to(TestServer server) throws IOException {
         return new TestServer(connection -> {
             connection.readHead();
-            try (Socket origin = new Socket("localhost", server.port())) {
-                connection.send("HTTP/1.1 200 OK\r\n\r\n");
-                Thread back = new Thread(() -> {
-                    try {
-                        origin.getInputStream().transferTo(connection.socket().getOutputStream());
-                    } catch (IOException e) {
-                        // Either side has closed.
-                    }
-                });
-                back.setDaemon(true);
-                back.start();
-                connection.in().transferTo(origin.getOutputStream());
-            }
+            open(connection, server.port());
         });
+    }
+
+    /** Grants the CONNECT that was read, and passes bytes on until either side closes. */
+    public static void open(TestServer.Connection connection, int port) throws IOException {
+        try (Socket origin = new Socket("localhost", port)) {
+            connection.send("HTTP/1.1 200 OK\r\n\r\n");
+            Thread back = new Thread(() -> {
+                try {
+                    origin.getInputStream().transferTo(connection.socket().getOutputStream());
+                } catch (IOException e) {
+                    // Either side has closed.
+                }
+            });
+            back.setDaemon(true);
+            back.start();
+            connection.in().transferTo(origin.getOutputStream());
+        }
     }
 }
