@@ -76,6 +76,22 @@ def listening(handle: typing.Callable[[socket.socket], object], path: object = N
     return listener
 
 
+@contextlib.contextmanager
+def waiting_for_a_body() -> typing.Iterator[tuple[str, threading.Event, list[bytes]]]:
+    """A server's URL, an event that is set when a head has come, and the chunked bodies that came, as they came."""
+    arrived, bodies = threading.Event(), list[bytes]()
+
+    def answer(sock: socket.socket) -> None:
+        peer = Peer(sock, 1, None)
+        peer.until(b"\r\n\r\n")
+        arrived.set()
+        bodies.append(peer.until(b"0\r\n\r\n"))
+        peer.send(reply())
+
+    with listening(answer) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/", arrived, bodies
+
+
 @dataclasses.dataclass
 class Seen:
     """One request as it arrived."""

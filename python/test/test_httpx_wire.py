@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import socket
 import ssl
-import threading
 import typing
 
 import pytest
 
 from httpx_clients import LIBRARIES, Clients
-from tap import Peer, Tap, listening, mode, reply
+from tap import Tap, listening, mode, reply, waiting_for_a_body
 
 ROUNDS = 20
 
@@ -159,30 +158,19 @@ def _counting(below: typing.Any, written: list[int], kind: typing.Any) -> typing
     return Blocking() if "Sync" in kind.__name__ else Asynchronous()
 
 
-def test_a_body_that_may_block_never_holds_the_head(clients: Clients, tap: typing.Any) -> None:
-    arrived = threading.Event()
-
-    def answer(sock: socket.socket) -> None:
-        peer = Peer(sock, 1, None)
-        peer.until(b"\r\n\r\n")
-        arrived.set()
-        peer.until(b"0\r\n\r\n")
-        peer.send(reply())
-
-    listener = listening(answer)
+def test_a_body_that_may_block_never_holds_the_head(clients: Clients) -> None:
     waited: list[bool] = []
+    with waiting_for_a_body() as (url, arrived, _):
 
-    def blocking() -> typing.Iterator[bytes]:
-        waited.append(arrived.wait(5))
-        yield b"late"
+        def blocking() -> typing.Iterator[bytes]:
+            waited.append(arrived.wait(5))
+            yield b"late"
 
-    async def asynchronous() -> typing.AsyncIterator[bytes]:
-        waited.append(arrived.wait(5))
-        yield b"late"
+        async def asynchronous() -> typing.AsyncIterator[bytes]:
+            waited.append(arrived.wait(5))
+            yield b"late"
 
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    (answer,) = clients.run([("POST", url, {"content": blocking if clients.blocking else asynchronous})])
-    listener.close()
+        (answer,) = clients.run([("POST", url, {"content": blocking if clients.blocking else asynchronous})])
     assert waited == [True]
     assert answer.text == "ok"
 

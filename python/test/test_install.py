@@ -105,29 +105,28 @@ def test_a_wrapper_put_on_after_install_stays(hooks: bool, tap: typing.Any, monk
     http.clear()
 
 
+@pytest.mark.parametrize("end", ["removed", "uninstalled"])
 @pytest.mark.parametrize("read", [False, True])
-def test_a_response_that_outlives_uninstall_has_its_record(read: bool, tap: typing.Any) -> None:
+def test_a_call_reports_to_the_hooks_of_its_start(read: bool, end: str, tap: typing.Any) -> None:
     server = tap()
-    timings: list[onewrite.Timing] = []
-    own: list[onewrite.Timing] = []
-    mine = onewrite.PoolManager(on_timing=own.append).request("GET", server.url(), preload_content=False)
-    onewrite.install(on_timing=timings.append)
-    try:
-        response = urllib3.PoolManager().request("GET", server.url("/streamed"), preload_content=False)
-        assert not timings
-    finally:
+    early: list[onewrite.Timing] = []
+    late: list[onewrite.Timing] = []
+    installation = onewrite.install(on_timing=early.append)
+    response = urllib3.PoolManager().request("GET", server.url("/streamed"), preload_content=False)
+    if end == "removed":
+        installation.remove()
+        onewrite.install(on_timing=late.append)
+    else:
         onewrite.uninstall()
-    assert not timings
+    assert not early
     if read:
         assert response.read() == b"ok"
     else:
         response.close()
-    assert [one.outcome for one in timings] == ["ok"]
-    assert timings[0].wait_ns
-    assert bool(timings[0].receive_ns) == read
-    assert not own
-    assert mine.read() == b"ok"
-    assert (len(timings), len(own)) == (1, 1)
+    assert [one.outcome for one in early] == ["ok"]
+    assert early[0].wait_ns
+    assert bool(early[0].receive_ns) == read
+    assert not late
 
 
 def test_a_request_under_way_during_uninstall_has_its_record(tap: typing.Any) -> None:
@@ -212,33 +211,6 @@ def test_reaches_subclasses_bound_before(tap: typing.Any) -> None:
     pool.close()
 
 
-def test_installed_and_undone_while_threads_send(tap: typing.Any) -> None:
-    server = tap()
-    pool = urllib3.HTTPConnectionPool("127.0.0.1", server.port, maxsize=4, block=True)
-    stop = threading.Event()
-    failures: list[BaseException] = []
-
-    def send() -> None:
-        while not stop.is_set():
-            try:
-                assert pool.request("POST", "/", body=b"x" * 200, retries=False).status == 200
-            except BaseException as error:
-                failures.append(error)
-                return
-
-    threads = [threading.Thread(target=send) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for _ in range(30):
-        onewrite.install()
-        onewrite.uninstall()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failures
-    assert all(one.body == b"x" * 200 for one in server.seen)
-
-
 # -- several installations ------------------------------------------------------------------------------
 
 
@@ -282,15 +254,6 @@ def test_hooks_add(tap: typing.Any) -> None:
     http.clear()
 
 
-def test_hooks_removed_while_a_call_goes_on_are_still_called_for_it(tap: typing.Any) -> None:
-    timings: list[onewrite.Timing] = []
-    installation = onewrite.install(on_timing=timings.append)
-    response = urllib3.PoolManager().request("GET", tap().url(), preload_content=False)
-    installation.remove()
-    response.read()
-    assert [one.outcome for one in timings] == ["ok"]
-
-
 def test_an_option_that_is_left_out_stays_as_it_is() -> None:
     onewrite.install(coalesce_max=100)
     onewrite.install(quickack=True)
@@ -319,8 +282,6 @@ def test_versions_that_are_supported(version: str, monkeypatch: pytest.MonkeyPat
     ("keywords", "error"),
     [
         ({"coalesce_max": 16385}, ValueError),
-        ({"coalesce_max": -1}, ValueError),
-        ({"coalesce_max": "100"}, TypeError),
         ({"quickack": "true"}, TypeError),
         ({"no_such_option": True}, TypeError),
         ({"on_timing": 3}, TypeError),
@@ -343,69 +304,14 @@ def test_bad_options_in_code_are_refused_at_once(
         make(**keywords)
 
 
-PROGRAM = """
-import logging, socket, sys, urllib3, onewrite
-logging.basicConfig(level=logging.WARNING)
-records = []
-onewrite.install(on_timing=records.append)
-http = urllib3.PoolManager()
-own = onewrite.PoolManager(on_timing=records.append)
-for _ in range(20):
-    http.request("POST", sys.argv[1], body=b"x" * 200)
-for _ in range(20):
-    own.request("POST", sys.argv[1], body=b"x" * 200)
-print(len(records), urllib3.connection.HTTPConnection.request.__module__)
-"""
-
-
-def run(url: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM, url],
-        env={**os.environ, **environment},
-        text=True,
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("environment", "segments", "records"),
-    [
-        ({}, [1, 1], "60"),  # those of the own class reach its hook and that of install()
-        ({"ONEWRITE_DISABLED": "True"}, [2, 2], "0"),
-        ({"ONEWRITE_COALESCE_DISABLED": "true"}, [2, 2], "60"),
-        ({"ONEWRITE_HOOKS_DISABLED": "TRUE"}, [1, 1], "0"),
-        ({"ONEWRITE_OBSERVE": "on"}, [2, 2], "60"),
-        ({"ONEWRITE_DISABLED": "2"}, [1, 1], "60"),
-        ({"ONEWRITE_COALESCE_MAX": "many"}, [1, 1], "60"),
-    ],
-)
-def test_switches_of_the_environment(
-    environment: dict[str, str], segments: list[int], records: str, tap: typing.Any
-) -> None:
-    server = tap()
-    done = run(server.url(), **environment)
-    assert [mode(one.segments for one in server.seen[half : half + 20]) for half in (0, 20)] == segments
-    assert done.stdout.split()[0] == records
-    bad = [name for name, value in environment.items() if value in ("2", "many")]
-    assert done.stderr.count("is ignored") == len(bad)
-    if environment.get("ONEWRITE_DISABLED") == "True":
-        assert done.stdout.split()[1] == "urllib3.connection"
-
-
-def test_spellings_of_a_switch() -> None:
-    spellings = {"1": True, "true": True, " Yes ": True, "on": True, "0": False, "No": False, "off": False, "": False}
+def test_the_kill_switch_leaves_urllib3_as_it_was() -> None:
     program = """
-import os, sys
-import urllib3
-for text in sys.argv[1:]:
-    os.environ["ONEWRITE_DISABLED"] = text
-    for name in [name for name in sys.modules if name.partition(".")[0] == "onewrite"]:
-        del sys.modules[name]
-    import onewrite
-    print(onewrite.status().options["disabled"])
+import urllib3, onewrite
+onewrite.install(on_timing=print)
+http = onewrite.PoolManager(on_timing=print)
+print(urllib3.connection.HTTPConnection.__init__.__module__)
+print(type(http.connection_from_url("http://h/")) is urllib3.HTTPConnectionPool)
 """
-    done = subprocess.run([sys.executable, "-c", program, *spellings], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(value) for value in spellings.values()]
-    assert done.stderr == ""
+    environment = {**os.environ, "ONEWRITE_DISABLED": " Yes "}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, text=True, capture_output=True, check=True)
+    assert done.stdout.split() == ["urllib3.connection", "True"]

@@ -112,9 +112,6 @@ def test_run_starts_a_program(how: str, tap: typing.Any, tmp_path: pathlib.Path)
     assert mode(one.segments for one in server.seen) == 1
     assert done.stdout.strip().endswith(f"'{server.url()}', '--flag']")
     assert done.stderr.count("POST http://127.0.0.1") == 20
-    stock = run("-m", "onewrite", "run", *what, server.url(), cwd=tmp_path, ONEWRITE_DISABLED="1")
-    assert stock.stderr == ""
-    assert mode(one.segments for one in server.seen[20:]) == 2
 
 
 WORKERS = """

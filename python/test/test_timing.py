@@ -15,10 +15,11 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _base_version
+from onewrite import _base_version, mappers
 from onewrite._timing import hooks as _hooks
 from onewrite._timing import kernel as _kernel
 from onewrite._timing.record import PHASES
+from onewrite._urllib3.pool import url_of
 from tap import Peer, Seen, reply, until
 
 MS = 1_000_000
@@ -309,8 +310,11 @@ def test_each_kind_of_call(what: str, tap: typing.Any) -> None:
         with library.PoolManager(**keywords) as http:
             # On a new connection, then twice on whatever the call before has left.
             for _ in range(3):
+                before = len(recorder.timings)
                 with contextlib.suppress(urllib3.exceptions.HTTPError, ValueError, GivenUp):
                     send(http, server.url("/"))
+                # No hook is called in a finalizer.
+                assert len(recorder.timings) - before == (0 if what == "dropped" else len(expected))
                 http.request("GET", server.url("/"))
         silence.set()
         records = recorder.check() if library is onewrite else recorder.timings
@@ -385,6 +389,36 @@ def test_phases_tell_send_wait_and_receive_apart(client: typing.Any, tap: typing
     assert timing.receive_ns >= 150 * MS
     assert timing.send_ns < timing.wait_ns
     assert timing.cause in ("server", None)
+
+
+def no_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(no_ipv6(), reason="no IPv6 here")
+def test_an_ipv6_address_stands_in_brackets(client: typing.Any, tap: typing.Any) -> None:
+    recorder, make = client
+    server = tap(host="::1")
+    with make() as http:
+        http.request("POST", server.url("/a"))
+        http.connection_from_url(server.url()).request("POST", "/a")
+    for timing in recorder.check():
+        assert timing.url == server.url("/a")
+        assert timing.url.startswith("http://[::1]:")
+        found = mappers.otel_attributes(timing)
+        assert (found["server.address"], found["server.port"]) == ("::1", server.port)
+
+
+def test_an_ipv6_address_with_a_zone() -> None:
+    """RFC 6874: the percent sign of a zone is written %25."""
+    with onewrite.PoolManager() as http:
+        url = url_of(http.connection_from_url("http://[fe80::1%25eth0]:80/"), "/a")
+    assert url == "http://[fe80::1%25eth0]:80/a"
+    assert urllib3.util.parse_url(url).host == urllib3.util.parse_url("http://[fe80::1%25eth0]/").host
 
 
 def test_an_untrusted_certificate(client: typing.Any, tap: typing.Any) -> None:
