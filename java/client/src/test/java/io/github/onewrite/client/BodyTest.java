@@ -428,19 +428,4 @@ class BodyTest {
             assertArrayEquals(packed.toByteArray(), plain.execute(get(server)).body());
         }
     }
-
-    @Test
-    void headAndInterimAnswers() throws Exception {
-        try (TestServer server = TestServer.answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-                TestServer interim = TestServer.answering(
-                        "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n" + TestServer.OK);
-                OnewriteClient client = OnewriteClient.create()) {
-            for (int i = 0; i < 2; i++) {
-                assertEquals(
-                        0, client.execute(Request.method("HEAD", server.url())).body().length);
-                assertEquals("ok", client.execute(get(interim)).text());
-            }
-            assertEquals(2, server.connections() + interim.connections());
-        }
-    }
 }

@@ -9,10 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import io.netty.handler.codec.DecoderException;
-import io.netty.handler.codec.PrematureChannelClosureException;
 import io.netty.handler.codec.http.TooLongHttpContentException;
 import io.netty.resolver.AbstractAddressResolver;
 import io.netty.resolver.AddressResolver;
@@ -42,19 +40,6 @@ class FailureTest {
                     .build();
             assertInstanceOf(ConnectException.class, failure(client.send(request)));
             assertThrows(ConnectException.class, () -> client.execute(request));
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"})
-    void theServerCloses(String sent) throws Exception {
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send(sent);
-                });
-                OnewriteClient client = OnewriteClient.create()) {
-            assertInstanceOf(PrematureChannelClosureException.class, failure(client.send(get(server))));
-            assertEquals(1, server.requests().size(), "a request is sent once");
         }
     }
 
@@ -199,21 +184,6 @@ class FailureTest {
                 }
             });
             assertInstanceOf(IllegalStateException.class, failure(blocking).getCause());
-        }
-    }
-
-    /** A request that cannot be sent is refused by the future, as Netty refuses it. */
-    @ParameterizedTest
-    @CsvSource({"G ET, /, a", "GET, '/ x', a", "GET, /, 'a\nb'"})
-    void refused(String method, String path, String value) throws Exception {
-        try (TestServer server = TestServer.answering();
-                OnewriteClient client = OnewriteClient.create()) {
-            String url = "http://127.0.0.1:" + server.port() + path;
-            CompletableFuture<Response> call =
-                    client.send(Request.method(method, url).header("x", value));
-            assertInstanceOf(IllegalArgumentException.class, failure(call));
-            assertInstanceOf(IllegalArgumentException.class, failure(client.send(Request.get("ftp://127.0.0.1/"))));
-            assertEquals("ok", Eventually.of(client.send(get(server))).text());
         }
     }
 }

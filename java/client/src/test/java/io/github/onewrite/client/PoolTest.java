@@ -18,7 +18,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -34,23 +33,6 @@ class PoolTest {
 
     static Throwable failure(CompletableFuture<?> call) throws Exception {
         return Eventually.of(call.handle((response, why) -> why));
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {1, 3})
-    void neverMoreConnectionsThanTheLimit(int limit) throws Exception {
-        try (TestServer server = TestServer.answering();
-                OnewriteClient client =
-                        OnewriteClient.builder().maxConnectionsPerOrigin(limit).build()) {
-            List<CompletableFuture<Response>> calls = new ArrayList<>();
-            for (int i = 0; i < 200; i++) {
-                calls.add(client.send(get(server)));
-            }
-            for (CompletableFuture<Response> call : calls) {
-                assertEquals("ok", Eventually.of(call).text());
-            }
-            assertEquals(limit, server.connections());
-        }
     }
 
     @Test
@@ -77,25 +59,6 @@ class PoolTest {
         }
     }
 
-    @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
-                "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-                TestServer.OK + "HTTP/1.1 200 OK\r\n\r\n"
-            })
-    void anAnswerThatEndsItsConnection(String answer) throws Exception {
-        try (TestServer server = TestServer.answering(answer);
-                OnewriteClient client = OnewriteClient.create()) {
-            for (int i = 1; i < 4; i++) {
-                assertEquals("ok", client.execute(get(server)).text());
-                int closed = i;
-                until(() -> server.closed() == closed);
-            }
-            assertEquals(3, server.connections());
-        }
-    }
-
     /** The server answers before it has read the body: what is left of it must not become the next request. */
     @Test
     void theConnectionOfAnEarlyAnswerIsNotUsedAgain() throws Exception {
@@ -112,40 +75,6 @@ class PoolTest {
                         client.execute(Request.post(server.url(), unending)).text());
             }
             until(() -> server.closed() == 2);
-        }
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"close", "bytes", "reset"})
-    @SuppressWarnings("deprecation")
-    void whatComesOnAnUnusedConnectionEndsIt(String what) throws Exception {
-        CountDownLatch go = new CountDownLatch(1);
-        List<NioSocketChannel> made = new CopyOnWriteArrayList<>();
-        try (TestServer server = new TestServer(connection -> {
-                    connection.read();
-                    connection.send(TestServer.OK);
-                    if (connection.number() == 1) {
-                        go.await();
-                        switch (what) {
-                            case "bytes" -> connection.send("HTTP/1.1 408 Request Timeout\r\n\r\n");
-                            case "reset" -> connection.reset();
-                            default -> connection.socket().shutdownOutput();
-                        }
-                    }
-                    connection.drain();
-                });
-                Transports.Standing standing = Transports.on(
-                        new NioEventLoopGroup(1),
-                        () -> {
-                            made.add(new NioSocketChannel());
-                            return made.get(made.size() - 1);
-                        },
-                        OnewriteClient.builder())) {
-            assertEquals("ok", standing.client().execute(get(server)).text());
-            go.countDown();
-            until(() -> !made.get(0).isOpen());
-            assertEquals("ok", standing.client().execute(get(server)).text());
-            assertEquals(2, server.connections());
         }
     }
 
@@ -180,24 +109,6 @@ class PoolTest {
                 ways.get(i).accept(call);
                 until(() -> server.closed() == calls);
             }
-        }
-    }
-
-    /** A call that leaves the queue does not keep the others from their turn. */
-    @Test
-    void aCancelledWaiter() throws Exception {
-        CountDownLatch go = new CountDownLatch(1);
-        try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
-                OnewriteClient client =
-                        OnewriteClient.builder().maxConnectionsPerOrigin(1).build()) {
-            CompletableFuture<Response> first = client.send(get(server));
-            CompletableFuture<Response> leaves = client.send(get(server));
-            CompletableFuture<Response> stays = client.send(get(server));
-            leaves.cancel(true);
-            go.countDown();
-            Eventually.of(first);
-            assertEquals(200, Eventually.of(stays).status());
-            assertEquals(2, server.requests().size());
         }
     }
 

@@ -89,20 +89,6 @@ final class Publishers {
         };
     }
 
-    /** Publishes one text, then fails. */
-    static Flow.Publisher<ByteBuffer> failing(String text) {
-        return subscriber -> subscriber.onSubscribe(new Flow.Subscription() {
-            @Override
-            public void request(long n) {
-                subscriber.onNext(ByteBuffer.wrap(text.getBytes(StandardCharsets.UTF_8)));
-                subscriber.onError(new IllegalStateException("out of paper"));
-            }
-
-            @Override
-            public void cancel() {}
-        });
-    }
-
     /** Reads a body to its end, whatever comes. */
     static CompletableFuture<byte[]> collect(Flow.Publisher<ByteBuffer> body) {
         return collect(body, Long.MAX_VALUE);

@@ -2,9 +2,7 @@ package io.github.onewrite.client;
 
 import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.testing.SegmentServer;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
@@ -20,7 +18,6 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
@@ -73,20 +70,6 @@ class WireTest {
             }
             assertEquals(REQUESTS, server.segments().size());
             assertEquals(segments, server.mode(), () -> name + ": " + server.segments());
-        }
-    }
-
-    /** The control: the server counts more than one segment where more are sent. */
-    @Test
-    void twoWritesAreTwoSegments() throws Exception {
-        try (SegmentServer server = new SegmentServer();
-                OnewriteClient client = OnewriteClient.builder()
-                        .config(OnewriteConfig.defaults().withCoalesceDisabled(true))
-                        .build()) {
-            for (int i = 0; i < REQUESTS; i++) {
-                client.execute(Request.post(server.url(), Body.ofPublisher(Publishers.of("a", SMALL))));
-            }
-            assertTrue(server.mode() > 1, () -> "segments: " + server.segments());
         }
     }
 
