@@ -24,7 +24,7 @@ import httpx_exchanges
 import onewrite
 import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
-from tap import Peer, Seen, Tap, mode, reply, until
+from tap import Peer, Seen, Tap, listening, mode, reply
 
 #: When sending or reading fails, httpx and httpcore leave generators unfinished, and trio warns of these.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -72,7 +72,7 @@ TROUBLES: dict[str, tuple[typing.Any, dict[str, typing.Any], float | httpx.Timeo
     "no answer in time": (silent, {}, httpx.Timeout(20, read=0.6), "timeout", "wait"),
     "closed without an answer": (gone, {}, 5, "closed", "wait"),
     "closed in mid-body": (short, {}, 5, "closed", "receive"),
-    "no body in time": (partly, {}, httpx.Timeout(20, read=3), "timeout", "receive"),
+    "no body in time": (partly, {}, httpx.Timeout(20, read=1), "timeout", "receive"),
     "not HTTP": (nonsense, {}, 5, "protocol", "receive"),
     "an interim status that is none": (no_status, {}, 5, "protocol", "receive"),
     "a header that cannot be": (silent, {"headers": {"X-A": "a\r\nb"}}, 5, "other", None),
@@ -127,57 +127,27 @@ def test_no_connection(kind: str, runtime: str, way: str, tap: typing.Any) -> No
 
 
 def test_no_connection_free_in_time(runtime: str, way: str, tap: typing.Any) -> None:
-    release = threading.Event()
-
-    def slow(peer: Peer, seen: Seen) -> None:
-        release.wait(20)
-        peer.send(reply())
-
-    server = tap(slow)
+    url = tap().url()
     timings: list[onewrite.Timing] = []
 
-    def run(clients: Clients, hooks: dict[str, typing.Any]) -> str:
-        limits = clients.httpx.Limits(max_connections=1)
-        timeout = clients.httpx.Timeout(20, pool=0.1)
+    def run(clients: Clients, **more: typing.Any) -> str:
+        def blocking(http: typing.Any) -> None:
+            with http.stream("GET", url):
+                http.get(url)
 
-        def blocking(http: typing.Any) -> str:
-            first = threading.Thread(target=http.get, args=(server.url(),))
-            first.start()
-            until(lambda: len(server.seen) == seen + 1)
-            try:
-                http.get(server.url(), timeout=timeout)
-            except clients.httpx.PoolTimeout as error:
-                return f"PoolTimeout {error}"
-            finally:
-                release.set()
-                first.join()
-            return "nothing"
+        async def asynchronous(http: typing.Any) -> None:
+            async with http.stream("GET", url):
+                await http.get(url)
 
-        async def asynchronous(http: typing.Any) -> str:
-            async with anyio.create_task_group() as group:
-                group.start_soon(http.get, server.url())
-                while len(server.seen) == seen:
-                    await anyio.sleep(0.005)
-                try:
-                    await http.get(server.url(), timeout=timeout)
-                except clients.httpx.PoolTimeout as error:
-                    return f"PoolTimeout {error}"
-                finally:
-                    release.set()
-            return "nothing"
-
-        seen = len(server.seen)
-        release.clear()
+        limits, timeout = clients.httpx.Limits(max_connections=1), clients.httpx.Timeout(20, pool=0.1)
         function = blocking if clients.blocking else asynchronous
-        return str(clients.run(function, hooks=hooks, transport={"limits": limits}))
+        return trouble(clients, function, transport={"limits": limits}, timeout=timeout, **more)
 
-    stock = run(Clients("httpx", runtime, "stock"), {})
-    assert stock.startswith("PoolTimeout")
-    assert run(Clients("httpx", runtime, way), {"on_timing": timings.append}) == stock
-    assert [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings] == [
-        ("error", "pool", "queue"),
-        ("ok", None, None),
-    ]
+    stock = run(Clients("httpx", runtime, "stock"))
+    assert stock.startswith("httpx.PoolTimeout")
+    assert run(Clients("httpx", runtime, way), hooks={"on_timing": timings.append}) == stock
+    found = [(timing.outcome, timing.error_kind, timing.error_phase) for timing in timings]
+    assert found == [("error", "pool", "queue"), ("ok", None, None)]
 
 
 @pytest.mark.parametrize("when", ["before the answer", "in the body"])
@@ -261,23 +231,30 @@ def test_a_server_that_does_not_read(runtime: str, way: str) -> None:
 # -- install() --------------------------------------------------------------------------------------
 
 
-def test_after_uninstall_clients_write_as_stock(tap: typing.Any) -> None:
+def test_install_reaches_the_clients_that_are_made_while_it_is_in_force(tap: typing.Any) -> None:
+    """Its hooks and those of a transport add."""
     server = tap()
     timings: list[onewrite.Timing] = []
-    segments = []
-    for _ in range(2):
-        onewrite.httpx.install(on_timing=timings.append)
-        onewrite.httpx.install(coalesce_max=1000)
-        for undone in (False, True):
-            if undone:
+    own: list[onewrite.Timing] = []
+    with contextlib.ExitStack() as stack:
+        older = stack.enter_context(httpx.Client())
+        mine = stack.enter_context(httpx.Client(transport=onewrite.httpx.Transport(on_timing=own.append)))
+        for _ in range(2):
+            onewrite.httpx.install(on_timing=timings.append)
+            onewrite.httpx.install(coalesce_max=1000)
+            between = stack.enter_context(httpx.Client())
+            for installed in (True, False):
+                for http, segments, records in (
+                    (older, 2, (0, 0)),
+                    (between, 1 + (not installed), (8 * installed, 0)),
+                    (mine, 1, (8 * installed, 8)),
+                ):
+                    del timings[:], own[:]
+                    for _ in range(8):
+                        http.post(server.url(), content=b"x" * 200)
+                    assert mode(seen.segments for seen in server.seen[-8:]) == segments
+                    assert (len(timings), len(own)) == records
                 onewrite.httpx.uninstall()
-                onewrite.httpx.uninstall()
-            timings.clear()
-            with httpx.Client(trust_env=False) as http:
-                for _ in range(20):
-                    http.post(server.url(), content=b"x" * 200)
-            segments.append((mode(one.segments for one in server.seen[-20:]), len(timings)))
-    assert segments == [(1, 20), (2, 0)] * 2
 
 
 def test_status_says_what_is_patched() -> None:
@@ -293,62 +270,14 @@ def test_a_program_that_is_not_changed(tap: typing.Any, tmp_path: typing.Any) ->
     program = tmp_path / "app.py"
     program.write_text(
         "import sys, httpx\nwith httpx.Client(trust_env=False) as http:\n"
-        "    for _ in range(20):\n        http.post(sys.argv[1], content=b'x' * 200)\n"
+        "    for _ in range(8):\n        http.post(sys.argv[1], content=b'x' * 200)\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "onewrite", "run", "--httpx", "--timing", str(program), server.url()],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert done.stderr.count(f"POST {server.url()} 200 in ") == 20
+    assert done.stderr.count(f"POST {server.url()} 200 in ") == 8
     assert mode(seen.segments for seen in server.seen) == 1
-
-
-def test_clients_that_outlive_install_write_as_stock(tap: typing.Any) -> None:
-    server = tap()
-    older = httpx.Client()
-    onewrite.httpx.install()
-    between = httpx.Client()
-    found = []
-    for _ in range(2):
-        for http in (older, between):
-            for _ in range(20):
-                http.post(server.url(), content=b"x" * 200)
-            found.append(mode(seen.segments for seen in server.seen[-20:]))
-        onewrite.httpx.uninstall()
-    older.close()
-    between.close()
-    assert found == [2, 1, 2, 2]
-
-
-def test_a_transport_of_ours_under_install_reports_to_its_own_hook_alone(tap: typing.Any) -> None:
-    server = tap()
-    installed: list[onewrite.Timing] = []
-    own: list[onewrite.Timing] = []
-    onewrite.httpx.install(on_timing=installed.append)
-    for transport in (onewrite.httpx.Transport(on_timing=own.append), None):
-        with httpx.Client(transport=transport) as http:
-            for _ in range(20):
-                http.post(server.url(), content=b"x" * 200)
-        assert mode(seen.segments for seen in server.seen[-20:]) == 1
-    onewrite.httpx.uninstall()
-    assert (len(own), len(installed)) == (20, 40), "hooks add"
-
-
-def test_wrappers_around_ours_stay(tap: typing.Any) -> None:
-    onewrite.httpx.install()
-    ours = httpcore.ConnectionPool.handle_request
-    seen = []
-
-    def tracer(self: typing.Any, request: typing.Any) -> typing.Any:
-        seen.append(request.method)
-        return ours(self, request)
-
-    httpcore.ConnectionPool.handle_request = tracer  # type: ignore[method-assign]
-    onewrite.httpx.uninstall()
-    with httpcore.ConnectionPool() as pool:
-        assert pool.request("GET", tap().url()).status == 200
-    assert seen == [b"GET"]
-    httpcore.ConnectionPool.handle_request = ours  # type: ignore[method-assign]
 
 
 def test_a_mock_that_patches_the_pool_class_later_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,29 +329,28 @@ def test_a_response_that_is_freed_unread_ends_its_call(way: str, tap: typing.Any
     assert len(timings) == 1
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_nothing_is_imported_that_was_not_asked_for(library: str) -> None:
-    program = "import sys, onewrite; print([name for name in sys.modules if name.startswith('http')])"
+def test_nothing_is_imported_that_was_not_asked_for() -> None:
+    program = "import sys, onewrite; print([name for name in sys.modules if name.startswith('httpx')])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert library not in done.stdout
+    assert done.stdout == "[]\n"
 
 
 # -- timing -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
+@pytest.mark.parametrize("route", ["forward", "connect"])
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_phases_of_new_and_reused_connections(
     library: str, route: str, runtime: str, way: str, tap: typing.Any, authority: typing.Any
 ) -> None:
-    server = tap(tls=route in ("https", "connect"), proxy=route in ("forward", "connect"))
+    server = tap(tls=route == "connect", proxy=True)
     url = f"{'https' if server.context else 'http'}://localhost:{server.port}/items?q=1"
     timings: list[onewrite.Timing] = []
     Clients(library, runtime, way).run(
         [("POST", url, {"content": b"x" * 200})] * 2,
         ssl.create_default_context(cafile=authority.pem),
         hooks={"on_timing": timings.append},
-        transport={"proxy": server.url()} if server.proxy else {},
+        transport={"proxy": server.url()},
     )
     first, second = timings
     assert (first.method, first.url, first.outcome, first.status) == ("POST", url, "ok", 200)
@@ -451,7 +379,7 @@ ORDER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("cut", [0, 5, 9, 10, 12, 20])
+@pytest.mark.parametrize("cut", [0, 9, 12, 20])
 def test_events_come_in_order_and_an_interim_answer_ends_no_wait(
     cut: int, runtime: str, way: str, tap: typing.Any
 ) -> None:
@@ -539,10 +467,9 @@ def test_http2_is_left_alone(runtime: str, way: str, authority: typing.Any) -> N
 
     context = authority.server_context()
     context.set_alpn_protocols(["h2"])
-    listener = socket.create_server(("127.0.0.1", 0))
 
-    def serve() -> None:
-        with contextlib.suppress(OSError), context.wrap_socket(listener.accept()[0], server_side=True) as sock:
+    def serve(raw: socket.socket) -> None:
+        with context.wrap_socket(raw, server_side=True) as sock:
             connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
             connection.initiate_connection()
             sock.sendall(connection.data_to_send())
@@ -553,7 +480,7 @@ def test_http2_is_left_alone(runtime: str, way: str, authority: typing.Any) -> N
                         connection.send_data(event.stream_id, b"two", end_stream=True)
                 sock.sendall(connection.data_to_send())
 
-    threading.Thread(target=serve, daemon=True).start()
+    listener = listening(serve)
     timings: list[onewrite.Timing] = []
     answers = Clients("httpx", runtime, way).run(
         [("POST", f"https://127.0.0.1:{listener.getsockname()[1]}/", {"content": b"x" * 200})] * 2,

@@ -7,12 +7,14 @@ import socket
 import ssl
 import typing
 
+import httpcore
 import pytest
 
+import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
 from tap import Tap, listening, mode, reply, waiting_for_a_body
 
-ROUNDS = 20
+ROUNDS = 8
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -59,23 +61,6 @@ BLOCKING_BODIES: dict[str, dict[str, typing.Any]] = {
 }
 
 
-def test_an_interim_answer_without_cr_and_the_type_of_the_stream(tap: typing.Any) -> None:
-    import httpcore
-
-    import onewrite.httpx
-
-    answer = b"HTTP/1.1 103 Early Hints\nLink: x\n\n" + reply()
-    server = tap(lambda peer, seen: peer.send(answer))
-    timings: list[onewrite.Timing] = []
-    with (
-        onewrite.httpx.ConnectionPool(on_timing=timings.append) as pool,
-        pool.stream("POST", server.url(), content=b"x") as response,
-    ):
-        assert (response.status, response.read()) == (200, b"ok")
-        assert isinstance(response.extensions["network_stream"], httpcore.NetworkStream)
-    assert timings[0].status == 200
-
-
 @pytest.mark.parametrize("route", ["http", "https", "forward", "connect"])
 def test_small_bodies_arrive_in_one_segment(route: str, clients: Clients, tap: typing.Any, ca: ssl.SSLContext) -> None:
     server = tapped(tap, route)
@@ -108,54 +93,17 @@ def test_bytes_are_those_of_stock(clients: Clients, tap: typing.Any) -> None:
     assert came[0] == came[1]
 
 
-def test_a_large_body_is_two_writes_of_which_the_first_is_full(runtime: str, tap: typing.Any) -> None:
-    clients = Clients("httpx", runtime, "own")
-    written: list[int] = []
-
-    class Listener:
-        def on_event(self, event: typing.Any) -> None:
-            pass
-
-    server = tap()
-    size = 100_000
-
-    def watch(http: typing.Any) -> typing.Any:
-        pool = http._transport._pool
-        below = pool._network_backend.below
-        kind = type(below)
-        pool._network_backend.below = _counting(below, written, kind)
-        return http.request("POST", target(server), content=b"x" * size)
-
-    clients.run(watch)
-    assert server.seen[0].body == b"x" * size
-    assert len(written) == 2
-    assert written[0] == 16384
-    assert sum(written) > size
-
-
-def _counting(below: typing.Any, written: list[int], kind: typing.Any) -> typing.Any:
-    """*below* with streams that note the length of each write."""
-
-    def noted(stream: typing.Any) -> typing.Any:
-        write = stream.write
-
-        def writing(data: typing.Any, timeout: float | None = None) -> typing.Any:
-            if len(data):
-                written.append(len(data))
-            return write(data, timeout)
-
-        stream.write = writing
-        return stream
-
-    class Blocking:
-        def connect_tcp(self, **arguments: typing.Any) -> typing.Any:
-            return noted(below.connect_tcp(**arguments))
-
-    class Asynchronous:
-        async def connect_tcp(self, **arguments: typing.Any) -> typing.Any:
-            return noted(await below.connect_tcp(**arguments))
-
-    return Blocking() if "Sync" in kind.__name__ else Asynchronous()
+def test_a_large_body_is_two_writes_of_which_the_first_is_full(
+    runtime: str, way: str, tap: typing.Any, ca: ssl.SSLContext
+) -> None:
+    server = tap(tls=True)
+    timings: list[typing.Any] = []
+    calls = [("POST", target(server), {"content": b"x" * 100_000})]
+    Clients("httpx", runtime, way).run(calls, ca, hooks={"on_timing": timings.append})
+    (seen,) = server.seen
+    assert seen.body == b"x" * 100_000
+    assert seen.records == -(-(len(seen.head) + 100_000) // 16384), "every record but the last is full"
+    assert timings[0].attempts[0].writes == 2
 
 
 def test_a_body_that_may_block_never_holds_the_head(clients: Clients) -> None:
@@ -173,6 +121,19 @@ def test_a_body_that_may_block_never_holds_the_head(clients: Clients) -> None:
         (answer,) = clients.run([("POST", url, {"content": blocking if clients.blocking else asynchronous})])
     assert waited == [True]
     assert answer.text == "ok"
+
+
+def test_an_interim_answer_without_cr_and_the_type_of_the_stream(tap: typing.Any) -> None:
+    answer = b"HTTP/1.1 103 Early Hints\nLink: x\n\n" + reply()
+    server = tap(lambda peer, seen: peer.send(answer))
+    timings: list[typing.Any] = []
+    with (
+        onewrite.httpx.ConnectionPool(on_timing=timings.append) as pool,
+        pool.stream("POST", server.url(), content=b"x") as response,
+    ):
+        assert (response.status, response.read()) == (200, b"ok")
+        assert isinstance(response.extensions["network_stream"], httpcore.NetworkStream)
+    assert timings[0].status == 200
 
 
 def test_expect_sends_the_head_alone(runtime: str, way: str, tap: typing.Any) -> None:

@@ -20,7 +20,7 @@ import urllib3
 import urllib3.connection
 
 import onewrite
-from tap import Listener, Peer, Seen, Tap, accepted, mode, reply
+from tap import Listener, Peer, Seen, accepted, reply
 
 WAYS = ["stock", "own", "own with hooks", "installed", "installed with hooks"]
 
@@ -429,15 +429,3 @@ def exchange_with_docker(docker: typing.Any, way: str, route: str, authority: ty
     listener.close()
     assert not daemon.failures
     assert len([line for line in daemon.seen if b"/attach" in line]) == 2
-
-
-def test_docker_sends_one_segment(tap: typing.Any) -> None:
-    """The daemon is a Tap here: what is tested is that install() reaches docker at all."""
-    docker: typing.Any = pytest.importorskip("docker")
-    server: Tap = tap(lambda peer, seen: peer.send(reply(b'{"Id": "e"}', "201 Created")))
-    onewrite.install()
-    client = docker.APIClient(f"tcp://127.0.0.1:{server.port}", version="1.44")
-    for _ in range(20):
-        client.exec_create("c", "true")
-    assert mode(one.segments for one in server.seen) == 1
-    client.close()
