@@ -62,6 +62,15 @@ class ClientsTest < OnewriteTest
     end
   end
 
+  { "excon" => ["Excon.defaults[:tcp_nodelay] = false", "Excon.defaults[:tcp_nodelay]"],
+    "http_rb" => ["HTTP.default_options = HTTP.default_options.with_nodelay(false)", "HTTP.default_options.nodelay"] }
+    .each do |name, (set, read)|
+    define_method("test_a default of #{name} that the program sets stays when another option changes") do
+      out = ruby("require 'onewrite/#{name}'; p #{read}; #{set}; Onewrite.configure(quickack: true); p #{read}", options: ["-W0"])
+      assert_equal "true\nfalse\n", out
+    end
+  end
+
   # What counts is whether the client has the means, not its number.
   { "excon" => "require 'excon'; Excon.defaults.delete(:tcp_nodelay)",
     "http_rb" => "require 'http'; HTTP::Options.send(:undef_method, :with_nodelay)",

@@ -159,6 +159,46 @@ class ConnectionTest < OnewriteTest
                  [proxy.count, records.map { |one| [one.outcome, one.status] }]
   end
 
+  # A double that is a Net::BufferedIO and has the answer itself.
+  class Canned < Net::BufferedIO
+    def initialize(io)
+      super
+      @lines = ["HTTP/1.1 200 OK", "Content-Length: 2", ""]
+    end
+
+    def write(*texts)
+      texts.sum(&:bytesize)
+    end
+
+    def readline
+      @lines.shift
+    end
+
+    def readuntil(*)
+      "#{@lines.shift}\r\n"
+    end
+
+    def read(_length, into = +"", *)
+      into << "ok"
+    end
+
+    def closed?
+      false
+    end
+
+    def close; end
+  end
+
+  { "an empty io" => -> { StringIO.new }, "no io" => -> {} }.each do |what, io|
+    define_method("test_a double with the answer itself and #{what} is timed") do
+      http = Net::HTTP.new("127.0.0.1", 9, nil)
+      http.define_singleton_method(:connect) { @socket = Canned.new(io.call) }
+      records = records_of(http)
+      assert_equal "ok", http.start { http.request(post("/", "x")).body }
+      assert_equal [[:ok, 200, 1]], records.map { |one| [one.outcome, one.status, one.writes] }
+    end
+  end
+
   # Ways to count the bytes that leave by a plain socket; each takes the session and a block.
   COUNTING = {
     "write_nonblock of the socket" => ->(http, count) { counted(socket(http).io, :write_nonblock, count) },

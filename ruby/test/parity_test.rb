@@ -126,6 +126,50 @@ class ParityTest < OnewriteTest
     end
   end
 
+  # Of a body without a length.
+  class Sink < BasicObject
+    def <<(piece)
+      @got = "#{@got}#{piece}"
+      self
+    end
+
+    def to_s
+      @got
+    end
+
+    def nil? # net-http asks from 0.4 on
+      false
+    end
+  end
+
+  { "a String whose size is not its size" => Liar, "an object that takes pieces alone" => Sink }.each do |what, type|
+    define_method("test_the body of a response goes into #{what}") do
+      http = session(tap_server { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n" })
+      records = records_of(http)
+      into = type.new
+      http.request_get("/") { |response| response.read_body(into) }
+      assert_equal ["hello", (5 if type == Liar)], [into.to_s, records[0].bytes_received]
+    end
+  end
+
+  [100, 20_000].each do |size|
+    define_method("test_the error of a write of #{size} bytes is that of the library") do
+      stock, ours = [false, true].map do |with|
+        with ? Onewrite.enable! : Onewrite.disable!
+        http = session(tap_server)
+        http.get("/")
+        socket_of(http).io.shutdown(Socket::SHUT_WR)
+        begin
+          raise KeyError
+        rescue KeyError
+          error = assert_raises(Errno::EPIPE) { post("/", "x" * size).exec(socket_of(http), "1.1", "/") }
+          [error.message, error.cause.class]
+        end
+      end
+      assert_equal stock, ours
+    end
+  end
+
   # Only what Net::HTTP calls of a request, which is neither `method` nor any variable.
   class Duck < BasicObject
     def initialize(request)

@@ -12,7 +12,7 @@ module Onewrite
       attr_reader :states
 
       # @param able [Boolean] whether this version has what sets the option
-      # @yieldparam on [Boolean] whether new connections get the option; called now, and when an option changes
+      # @yieldparam on [Boolean] whether new connections get the option; called now, and when that changes
       def add(name, version, able)
         label = "#{name} #{version}"
         return if @states.key?(label)
@@ -22,8 +22,11 @@ module Onewrite
           return @states = @states.merge(label => "off: no way to set the option").freeze
         end
         Config.watch do |config|
+          state = config.nodelay ? "on" : "off"
+          next if @states[label] == state # what the program has set since stays
+
           yield config.nodelay
-          @states = @states.merge(label => config.nodelay ? "on" : "off").freeze
+          @states = @states.merge(label => state).freeze
         end
       end
     end

@@ -57,7 +57,7 @@ module Onewrite
         @tcp = @io.respond_to?(:to_io) ? @io.to_io : @io
         @requests = 0
         @id = Connection.next_id
-        @opening = @idle_since = @counters = @counters_of = nil
+        @opening = @idle_since = @counters = @counters_of = @reads_ahead = nil
         socket.instance_variable_set(IVAR, self)
       end
 
@@ -66,6 +66,15 @@ module Onewrite
         @socket.__send__(:remove_instance_variable, IVAR)
       rescue NameError
         nil # another thread finishes the session, too
+      end
+
+      # @return [Boolean] whether the library's own methods read a line, so that its first bytes may be read before
+      def reads_ahead?
+        if @reads_ahead.nil?
+          @reads_ahead = %i[readline readuntil].all? { |name| in?(LIBRARY, @socket.method(name)) } &&
+                         !@socket.instance_variable_get(:@rbuf).nil?
+        end
+        @reads_ahead && @socket.singleton_methods(false).empty?
       end
 
       # @param request [Integer] the latest whose segments are in the counters

@@ -10,7 +10,8 @@ module Onewrite
     # For the singleton class of Net::HTTPResponse.
     # Why this method: it reads the first line of each response, interim ones included, and gets the socket. The first read of
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
-    # line may come later. Errors are those that the library's own read would raise next.
+    # line may come later. Errors are those that the library's own read would raise next. An object with its own `readline`, as
+    # a double, reads by itself.
     module ResponseHead
       private
 
@@ -25,12 +26,13 @@ module Onewrite
         # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
         buffer = socket.instance_variable_get(:@rbuf)
         offset = socket.instance_variable_get(:@rbuf_offset) || 0
-        socket.__send__(:rbuf_fill) if buffer && buffer.bytesize <= offset
+        line = onewrite_stock_read_status_line(sock) unless connection.reads_ahead?
+        socket.__send__(:rbuf_fill) if line.nil? && buffer.bytesize <= offset
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         if (sent = call.request_end) && now - sent > Live::SOON_NS
           call.waited(connection, (Wire::Nodelay.on?(connection.tcp) if now - sent >= Cause::LONG_NS))
         end
-        line = onewrite_stock_read_status_line(sock)
+        line ||= onewrite_stock_read_status_line(sock)
         status = line[1].to_i
         return call.informed(status, now) && line if status >= 100 && status < 200
 
@@ -46,6 +48,10 @@ module Onewrite
     # Why this method: the body is complete when it returns. The caller may do other things before the request ends, and
     # that time is not the server's. Parsing is not changed.
     module ResponseBody
+      # A destination may be any object, and a subclass of String may have its own `bytesize`.
+      BYTESIZE = String.instance_method(:bytesize)
+      private_constant :BYTESIZE
+
       private
 
       def read_body_0(dest)
@@ -57,7 +63,7 @@ module Onewrite
         lengths = @header["content-length"] # read before: the library deletes it where it inflates
         result = onewrite_stock_read_body_0(dest)
         call.response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-        call.bytes_received = lengths ? lengths[0].to_i : (dest.bytesize if dest.is_a?(String))
+        call.bytes_received = lengths ? lengths[0].to_i : (BYTESIZE.bind(dest).call if String === dest)
         call.emit_body if call.listeners
         result
       end

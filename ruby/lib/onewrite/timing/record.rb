@@ -310,13 +310,13 @@ module Onewrite
     end
 
     # The request ended with a response. Seals the record.
-    # @param response [Net::HTTPResponse, Object, nil] any object if another gem's module answered instead of the library
+    # @param response [#code, nil] nil if another gem's module answered with an object of its own
     # @param reusable [Boolean] whether the connection is open
     # @param again [Boolean] whether code of the caller ran after the body was read
     # @param events [Array<Event>, nil] gets the last events, which listeners get from the caller
     def complete(req, response, reusable, again, events)
       name_of(req) unless @method
-      responded(response) if (@listeners || !@response_end) && response.respond_to?(:code)
+      responded(response) if response && (@listeners || !@response_end)
       @ended = @response_end
       @ended = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if again || @ended.nil?
       seal(:ok, reusable, nil, events)

@@ -163,11 +163,11 @@ module Onewrite
         size
       end
 
-      # Raises what write_nonblock raises, which does not name a system call.
+      # Raises what write_nonblock raises, whose message does not name a system call.
       def send_more(str, flag)
         @io.sendmsg_nonblock(str, flag, exception: false)
       rescue SystemCallError => e
-        raise e.class.new, cause: nil
+        raise e.class.new, cause: e.cause
       end
 
       # True if a write may bypass Net::BufferedIO: only to a real socket, plain or TLS, and only while no other gem has replaced
