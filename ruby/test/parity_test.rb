@@ -137,7 +137,8 @@ class ParityTest < OnewriteTest
       @got
     end
 
-    def nil? # net-http asks from 0.4 on
+    # Called from net-http 0.4 on.
+    def nil?
       false
     end
   end

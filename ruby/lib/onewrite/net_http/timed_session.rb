@@ -107,7 +107,7 @@ module Onewrite
               onewrite_request(req)
             end
           inside = true # the request is complete
-          call.complete(req, (result if Net::HTTPResponse === result), !@socket.closed?, block, events)
+          call.complete(req, (result if Net::HTTPResponse === result), @socket && !@socket.closed?, block, events)
           result
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
