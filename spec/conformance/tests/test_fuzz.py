@@ -24,7 +24,7 @@ def test_a_scenario_is_a_valid_case(raw: dict[str, Any]) -> None:
 
 
 def hunted(mutant: str | None, count: int) -> Part:
-    found = Part("reference", "onewrite")
+    found = Part(reference(), "onewrite")
     with Fuzzer(reference(mutant), "onewrite", stock=reference()) as both:
         hunt(both, count, 3, found)
     return found

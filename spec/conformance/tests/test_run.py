@@ -25,7 +25,7 @@ from onewrite_conformance.run.known import KnownFailures
 from onewrite_conformance.run.plan import Plan, Share, length_s
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.settle import MOST, settle
-from onewrite_conformance.run.shares import judge_all, shares_of
+from onewrite_conformance.run.shares import draw, judge_all, shares_of
 
 TOY = """
 import json, os, sys
@@ -36,7 +36,7 @@ for line in sys.stdin:
     if m["cmd"] == "hello":
         kind = m["client"]
         reply = {"protocol": 1, "client": kind, "adapter": "toy", "version": "1", "runtime": "toy",
-                 "base": {"name": os.environ.get("ONEWRITE_DRIVER_API", "toy"), "version": "1"}, "pid": os.getpid(), "capabilities": []}
+                 "base": {"name": os.environ.get("ONEWRITE_DRIVER_API", "toy"), "version": "1"}, "pid": os.getpid(), "capabilities": ["proxy_forward"]}
     elif m["cmd"] == "open":
         reply = {"client_id": 1}
     elif m["cmd"] == "request":
@@ -140,7 +140,7 @@ def test_a_client_over_a_second_base_library_stands_beside_the_kind_it_is_judged
     )
     wire, time = (Case(of, name, name, []) for name, of in (("a", "WIRE-1"), ("b", "TIME-1")))
     judge = Judge(adapter, [wire, time], {}, stock=False)
-    assert [run.path.split("/")[2:4] for run in judge.runs() if run.scheme == "http"] == [
+    assert [run.path.split("/")[2:4] for run in judge.by_path.values() if run.scheme == "http"] == [
         ["a", "onewrite"], ["a", "patched"], ["a", "all"], ["a", "wire"],
         ["b", "onewrite"], ["b", "patched"], ["b", "all"],
     ]  # fmt: skip
@@ -164,31 +164,33 @@ def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
     cases += [case("b-env"), case("c-env")]
     for one in cases[-2:]:
         one.env = {"ONEWRITE_DISABLED": "true"}
-    shares = shares_of(Judge(adapter, cases, {}, stock=False), traced=False)
-    assert [path.split("/")[2] for path in shares[-1].paths] == ["b-env", "c-env"]
+    judge = Judge(adapter, cases, {}, stock=False)
+    shares = shares_of(judge, [[run] for run in judge.by_path.values()])
+    assert [path.split("/")[2] for (path,) in shares[-1].paths] == ["b-env", "c-env"]
     assert {len(share.paths) for share in shares[:-1]} == {1}
-    results = list(judge_all([adapter], shares, cases, {}, {"stock": False}, jobs))
+    results = list(judge_all({"toy": judge}, shares, jobs))
     assert sorted(one.case for one in results) == sorted(one.id for one in cases)
     assert {one.status for one in results} == {Status.OK}
 
 
-@pytest.mark.parametrize("drawn", [3, 4])
-def test_of_each_case_one_run_is_drawn_and_each_combination_comes_up(tmp_path: Path, drawn: int) -> None:
+@pytest.mark.parametrize("seed", [3, 4])
+def test_of_each_case_one_run_is_drawn_and_each_combination_comes_up(tmp_path: Path, seed: int) -> None:
     adapter = toy(tmp_path, 0)
     cases = [case(f"case-{number}") for number in range(12)]
     for one in cases:
         one.schemes, one.routes, one.clients = ["http", "https"], ["direct", "forward"], ["onewrite", "patched"]
     cases[0].needs = ["a-thing-that-the-toy-lacks"]
-    order: dict[str, Any] = {"stock": False, "draw": drawn}
-    judge = Judge(adapter, cases, {}, **order)
-    results = list(judge_all([adapter], shares_of(judge, traced=False), cases, {}, order, 1))
-    assert sorted(one.case for one in results) == sorted(one.id for one in cases)
+    judge = Judge(adapter, cases, {}, stock=False, drawn=True)
+    with judge:
+        chosen = draw(judge, seed)
+        assert chosen == draw(judge, seed) != draw(judge, 5)
+        results = list(judge.results(chosen))
     assert [one.case for one in results if one.status == Status.NOT_APPLICABLE] == ["tcp/1/case-0"]
-    combinations = Counter(runs[0].combination for runs in judge.drawn().values())
+    runs = [one[0] for one in chosen]
+    assert sorted(run.case.id for run in runs) == sorted(one.id for one in cases)
+    combinations = Counter(run.combination for run in runs)
     assert len(combinations) == 6
     assert set(combinations.values()) == {2}
-    assert judge.drawn() == Judge(adapter, cases, {}, **order).drawn()
-    assert judge.drawn() != Judge(adapter, cases, {}, stock=False, draw=5).drawn()
 
 
 def test_a_killed_judge_leaves_no_process(tmp_path: Path) -> None:
@@ -198,8 +200,8 @@ def test_a_killed_judge_leaves_no_process(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\nfrom test_run import case, judge_all, shares_of, toy, Judge\n"
         "if __name__ == '__main__':\n"
         "    adapter, cases = toy(Path(sys.argv[1]), 10_000), [case(f'case-{n}') for n in range(2000)]\n"
-        "    shares = shares_of(Judge(adapter, cases, {}, stock=False), traced=False)\n"
-        "    for _ in judge_all([adapter], shares, cases, {}, {'stock': False}, 2):\n"
+        "    judge = Judge(adapter, cases, {}, stock=False)\n"
+        "    for _ in judge_all({'toy': judge}, shares_of(judge, [[run] for run in judge.by_path.values()]), 2):\n"
         "        print('one', flush=True)\n"
     )
     env = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "ONEWRITE_TEST_MARK": str(tmp_path)}
@@ -228,40 +230,22 @@ def test_a_killed_judge_leaves_no_process(tmp_path: Path) -> None:
 
 def test_the_longest_share_comes_first_and_a_worker_keeps_its_adapter() -> None:
     shares = [
-        Share(name, paths=[f"{name}-{seconds}"], seconds=seconds) for name in ("long", "short") for seconds in (9, 30)
+        Share(name, paths=[[f"{name}-{seconds}"]], seconds=seconds) for name in ("long", "short") for seconds in (9, 30)
     ]
-    shares += [Share("long", paths=["long-99"], seconds=99)]
+    shares += [Share("long", paths=[["long-99"]], seconds=99)]
     plan = Plan(shares, most=2)
 
     def given(worker: int) -> str | None:
         share = plan.next(worker)
-        return None if share is None else share.paths[0]
+        return None if share is None else share.paths[0][0]
 
     assert [given(0), given(0), given(1)] == ["long-99", "long-30", "short-30"]
     # For what is left of another adapter, where a worker is, no drivers are started.
     assert [given(0), given(0), given(1), given(1)] == ["long-9", None, "short-9", None]
 
 
-def test_an_adapter_that_takes_longer_than_was_guessed_gets_the_next_worker() -> None:
-    now = 0.0
-    shares = [Share(name, paths=[name], seconds=20) for name in ("slow",) * 3 + ("quick",) * 4]
-    plan = Plan(shares, most=2, clock=lambda: now)
-
-    def given(worker: int) -> str | None:
-        share = plan.next(worker)
-        return None if share is None else share.adapter
-
-    assert [given(0), given(1)] == ["quick", "slow"]
-    now = 1.0
-    assert given(0) == "quick"
-    now = 100.0
-    assert given(1) == "slow"
-    # By the guess 40 s of the quick one are left, and 20 s of the slow one.
-    assert given(2) == "slow"
-
-
 def test_one_worker_judges_all_adapters() -> None:
-    plan = Plan([Share(name, paths=[name], seconds=0.1) for name in ("a", "b", "c")], most=1)
+    plan = Plan([Share(name, paths=[[name]], seconds=0.1) for name in ("a", "b", "c")], most=1)
     found = [share.adapter for share in iter(lambda: plan.next(0), None)]
     assert sorted(found) == ["a", "b", "c"]
 
@@ -283,8 +267,6 @@ def test_a_second_client_has_its_environment(tmp_path: Path) -> None:
         ("tcp/1/a-case/onewrite/http/direct", "toy 1, toy", Status.OK),
         ("tcp/1/a-case/toy:b/http/direct", "b 1, toy", Status.OK),
     }
-    shares = shares_of(Judge(adapter, [case()], {}, stock=False), traced=True)
-    assert [kind for share in shares for kind in share.traced_kinds] == ["onewrite", "patched", "toy:b"]
     write_compliance(judged(adapter, [case()]), {}, [], {adapter.name: "stock"}, tmp_path / "C.md")
     assert "| toy:b |" in (tmp_path / "C.md").read_text()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from onewrite_conformance.contract.cases import Case
@@ -18,9 +20,11 @@ from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command, reference
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.shares import Order, judge_all, shares_of
+from onewrite_conformance.run.shares import draw, judge_all, shares_of
 
 __all__ = ["main"]
+
+MEETING = 8  # drivers that start at the same time
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -151,33 +155,46 @@ def _run(
     options: argparse.Namespace, cases: list[Case], requirements: dict[str, Requirement], folder: Path
 ) -> list[Result]:
     """Judge the chosen adapters, `--jobs` shares at a time; then what failed again, alone."""
-    adapters = _adapters(options)
-    order: Order = {
-        "clients": options.client,
-        "only": options.case,
-        "stock": not options.no_stock and (options.draw is None or options.compliance is not None),
-        "draw": options.draw,
-        "sample": options.sample,
-        "each_client": options.compliance is not None,
-        "trace": _print if options.trace else None,
-        "timeout_s": options.timeout,
+    judges = {
+        adapter.name: Judge(
+            adapter,
+            cases,
+            requirements,
+            clients=options.client,
+            only=options.case,
+            stock=not options.no_stock and (options.draw is None or options.compliance is not None),
+            drawn=options.draw is not None,
+            trace=_print if options.trace else None,
+            timeout_s=options.timeout,
+        )
+        for adapter in _adapters(options)
     }
-    judges = {adapter.name: Judge(adapter, cases, requirements, **order) for adapter in adapters}
-    whole = not (options.case or options.client or options.sample)
-    shares = [
-        share for name, judge in judges.items() for share in shares_of(judge, traced=whole and judge.adapter.witness)
-    ]
+    with ThreadPoolExecutor(MEETING) as pool:
+        for judge in judges.values():
+            clients = {run.client for run in judge.by_path.values()} | {*(judge.adapter.own if options.fuzz else ())}
+            pool.map(judge.meet, clients)
+    jobs = 1 if options.trace else options.jobs
+    runs, shares = 0, []
+    for name, judge in judges.items():
+        chosen = [[run] for run in judge.by_path.values()]
+        whole = not (options.case or options.client or options.sample)
+        traced = judge.own if whole and judge.adapter.witness else []
+        if options.draw is not None:
+            chosen = draw(judge, options.draw, options.sample, each_client=options.compliance is not None)
+            traced = random.Random(f"{options.draw}/{name}").sample(traced, min(1, len(traced)))
+        runs += len(chosen)
+        shares += shares_of(judge, chosen, traced)
     if options.fuzz:
         seed, drawn = options.seed or options.draw or 1, options.draw is not None
-        own = [name for name, judge in judges.items() if not judge.adapter.guest]
-        shares += fuzz_shares(own, options.client, options.fuzz, seed, options.jobs, draw=drawn)
+        shares += fuzz_shares(list(judges.values()), options.client, options.fuzz, seed, jobs, draw=drawn)
+    if jobs > 1:
+        for judge in judges.values():
+            judge.close()  # each process starts its own drivers
     names = {name: f"judge-{name}" + (f"-{options.mutant}" if options.mutant else "") for name in judges}
     results: dict[str, list[Result]] = {name: [] for name in judges}
     parts: list[Part] = []  # of the random scenarios
-    runs = sum(len(judge.by_path if options.draw is None else judge.drawn()) for judge in judges.values())
     progress = Progress(options.quiet or options.trace, runs)
-    jobs = 1 if options.trace else options.jobs
-    for result in judge_all(adapters, shares, cases, requirements, order, jobs):
+    for result in judge_all(judges, shares, jobs):
         if isinstance(result, Part):
             parts.append(result)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import ipaddress
 import shutil
@@ -46,8 +47,9 @@ class Certificates:
 
     def __init__(self, folder: Path | None = None) -> None:
         if folder is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
-            folder = Path(self._temporary.name)
+            temporary = tempfile.TemporaryDirectory(prefix="onewrite-lab-")
+            atexit.register(temporary.cleanup)
+            folder = Path(temporary.name)
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = threading.Lock()

@@ -34,7 +34,8 @@ def shown(seen: Observation, boundary: bool = False) -> Shown:
     batch = any(sample.batch for sample in seen.samples)
     numbers: dict[int, int] = {}  # of connections, in the order of their use
     whole = [one for one in seen.exchanges if one.complete or _early(one)]
-    found["bytes"] = [even(exchange, boundary) for exchange in whole]
+    tunnels = [_place(arrival.tunnel) for arrival in seen.arrivals if arrival.tunnel]
+    found["bytes"] = [*tunnels, *(even(exchange, boundary) for exchange in whole)]
     found["connections"] = [numbers.setdefault(one.arrival.index, len(numbers)) for one in whole]
     astray = any(one.request.head.partition(b"\r\n")[0].count(b" ") < 2 for one in whole)
     for sample in seen.samples:

@@ -228,12 +228,20 @@ def _account_problems(sample: Sample, record: dict[str, Any], wanted: dict[str, 
 
 
 def connection_problems(samples: list[Sample]) -> Iterable[str]:
-    """Each connection has a conn_id, which no other has."""
+    """Each connection has a conn_id, which no other has, and was not idle before its last answer began."""
     pairs = set()
+    answered: dict[int, int] = {}  # when the last answer on a connection began
     for sample in samples:
+        before = 0
+        for exchange in sample.exchanges:
+            before = answered.get(exchange.arrival.index, 0)
+            answered[exchange.arrival.index] = exchange.answer_ns
         attempts = (sample.reply.get("timing") or {}).get("attempts")
         if attempts and sample.exchange and not sample.batch and sample.reply["outcome"] == "response":
             pairs.add((attempts[-1].get("conn_id"), sample.exchange.arrival.index))
+            idle_ns, most_ns = attempts[-1].get("idle_ns"), sample.exchange.first_ns - before
+            if before and idle_ns is not None and idle_ns > most_ns + CLOCK_TOLERANCE_NS:
+                yield f"idle_ns is {_ms(idle_ns)}, the last answer began {_ms(most_ns)} before the request"
     for what, values in (("conn_ids", {one for one, _ in pairs}), ("connections", {other for _, other in pairs})):
         if len(values) != len(pairs):
             yield f"{len(pairs)} pairs of conn_id and connection have {len(values)} {what}: {sorted(pairs, key=str)}"

@@ -19,7 +19,8 @@ from onewrite_conformance.contract.cases import Case, Run
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.report.files import write_junit
-from onewrite_conformance.run.adapters import Adapter, adapters_of_checkout, reference
+from onewrite_conformance.run.adapters import Adapter
+from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.plan import Share
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
@@ -46,7 +47,7 @@ class Differs(AssertionError):
 class Part:
     """The outcome of a part of the scenarios of one client kind."""
 
-    adapter: str
+    adapter: Adapter
     client: str
     ran: int = 0
     skipped: int = 0  # beside `ran`: the driver cannot do what the scenario wants
@@ -180,48 +181,40 @@ def hunt(fuzzer: Fuzzer, count: int, seed: int, part: Part) -> None:
         part.texts.append(last[1])
 
 
-def play_part(name: str, clients: list[str], count: int, seed: int) -> Part:
-    """Play a part of an adapter's scenarios with the first of these clients that its driver has."""
+def play_part(adapter: Adapter, client: str, count: int, seed: int) -> Part:
+    """Play a part of an adapter's scenarios."""
     started = time.monotonic()
-    for client in clients:
-        part = Part(name, client)
-        try:
-            with Fuzzer(_adapter(name), client) as fuzzer:
-                turn = 0
-                while part.ran < count and part.skipped <= count and len(part.cases) < MOST:
-                    hunt(fuzzer, count - part.ran, seed * 1000 + turn, part)
-                    turn += 1
-        except (DriverFault, DriverSkipped) as fault:
-            part.fault = str(fault)
-            if isinstance(fault, DriverSkipped):
-                continue
-        break
+    part = Part(adapter, client)
+    try:
+        with Fuzzer(adapter, client) as fuzzer:
+            turn = 0
+            while part.ran < count and part.skipped <= count and len(part.cases) < MOST:
+                hunt(fuzzer, count - part.ran, seed * 1000 + turn, part)
+                turn += 1
+    except (DriverFault, DriverSkipped) as fault:
+        part.fault = str(fault)
     part.seconds = time.monotonic() - started
     counts = f"{part.ran} scenarios, {part.skipped} skipped, {len(part.cases)} differ at first"
-    print(f"fuzz {name} {part.client}: {counts}, {part.seconds:.0f} s", flush=True)
+    print(f"fuzz {adapter.name} {client}: {counts}, {part.seconds:.0f} s", flush=True)
     return part
 
 
 def shares_of(
-    names: list[str], clients: list[str] | None, count: int, seed: int, jobs: int, *, draw: bool = False
+    judges: list[Judge], clients: list[str] | None, count: int, seed: int, jobs: int, *, draw: bool = False
 ) -> list[Share]:
     """`count` scenarios of each adapter, shared among its clients or, with `draw`, for one that the seed draws."""
     shares = []
-    for name in names:
-        adapter = _adapter(name)
-        kinds = clients or [one for one in adapter.own if _whole(adapter, one)]
+    for adapter, own in ((judge.adapter, judge.own) for judge in judges if not judge.adapter.guest):
+        kinds = [one for one in own if one in (clients or own) and _whole(adapter, one)]
         if draw:
-            random.Random(f"{seed}/{name}").shuffle(kinds := list(kinds))
-            lanes = [kinds]
-        else:
-            lanes = [[kind] for kind in kinds if _there(adapter, kind)]
-        each = -(-count // len(lanes)) if lanes else 0
+            kinds = random.Random(f"{seed}/{adapter.name}").sample(kinds, min(1, len(kinds)))
+        each = -(-count // len(kinds)) if kinds else 0
         size = min(max(LEAST, -(-each // jobs)), EACH)
-        for number, lane in enumerate(lanes):
+        for number, kind in enumerate(kinds):
             for first in range(0, each, size):
                 many, its_seed = min(size, each - first), seed * 1000 + number * 100 + first // size
-                task = partial(play_part, name, lane, many, its_seed)
-                shares.append(Share(name, f"fuzz {lane[0]}", seconds=many * SECONDS, task=task))
+                task = partial(play_part, adapter, kind, many, its_seed)
+                shares.append(Share(adapter.name, f"fuzz {kind}", seconds=many * SECONDS, task=task))
     return shares
 
 
@@ -229,8 +222,8 @@ def results_of(parts: list[Part], folder: Path) -> list[Result]:
     """The results by adapter and client. What differs is played again, when nothing else runs; if it still differs, it
     is written to `folder` as a case."""
     results: list[Result] = []
-    for name in dict.fromkeys(part.adapter for part in parts):
-        mine = [part for part in parts if part.adapter == name]
+    for name in dict.fromkeys(part.adapter.name for part in parts):
+        mine = [part for part in parts if part.adapter.name == name]
         kinds = dict.fromkeys(part.client for part in mine)
         done = [_result(name, client, [one for one in mine if one.client == client], folder) for client in kinds]
         write_junit(done, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
@@ -238,12 +231,12 @@ def results_of(parts: list[Part], folder: Path) -> list[Result]:
     return results
 
 
-def _settled(name: str, client: str, parts: list[Part]) -> list[tuple[dict[str, Any], str]]:
+def _settled(parts: list[Part]) -> list[tuple[dict[str, Any], str]]:
     """The scenarios that still differ, alone and in fresh drivers."""
     stay = []
     for part in parts:
         for case in part.cases:
-            with Fuzzer(_adapter(name), client) as fuzzer:
+            with Fuzzer(part.adapter, part.client) as fuzzer:
                 text = fuzzer.difference(case)
             if text:
                 stay.append((case, text))
@@ -253,7 +246,7 @@ def _settled(name: str, client: str, parts: list[Part]) -> list[tuple[dict[str, 
 def _result(name: str, client: str, parts: list[Part], folder: Path) -> Result:
     faults = [part.fault for part in parts if part.fault]
     ran, skipped = sum(part.ran for part in parts), sum(part.skipped for part in parts)
-    differ = _settled(name, client, parts)
+    differ = _settled(parts)
     status = Status.FAULT if faults else Status.DEVIATES if differ else Status.OK
     if not faults and skipped * 2 > ran:
         status, faults = Status.DEVIATES, [f"{skipped} scenarios could not be played, beside {ran}: nothing is proved"]
@@ -272,20 +265,6 @@ def _result(name: str, client: str, parts: list[Part], folder: Path) -> Result:
     return result
 
 
-def _there(adapter: Adapter, client: str) -> bool:
-    """Whether the driver has this client. The adapter's own settings name a second client."""
-    try:
-        if client not in adapter.second:
-            Driver(adapter.command, client, adapter.env, SILENCE_S).bye()
-    except DriverSkipped:
-        return False
-    return True
-
-
 def _whole(adapter: Adapter, client: str) -> bool:
     second = adapter.second.get(client)
     return second is None or not second.families or "SAME" in second.families
-
-
-def _adapter(name: str) -> Adapter:
-    return reference() if name == "reference" else adapters_of_checkout([name])[0]

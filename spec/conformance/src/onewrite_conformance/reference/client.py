@@ -189,7 +189,8 @@ class Client:
         number = 1 if broken("same_conn_id") else connection.number
         fields: dict[str, Any] = {"conn_id": number, "reused": connection.requests > 0}
         if connection.requests and recorder.on:
-            fields["idle_ns"] = time.monotonic_ns() - connection.idle_since_ns
+            since_ns = connection.made_ns if broken("idle_since_made") else connection.idle_since_ns
+            fields["idle_ns"] = time.monotonic_ns() - since_ns
             recorder.connecting[recorder.attempt] = connection.phases
         connection.requests += 1
         if broken("out_of_order"):
@@ -207,6 +208,8 @@ class Client:
         nodelay = self.settings.nodelay and not broken("nodelay_late") and not late
         try:
             tunnel = f"{host}:{port}" if proxy.hostname and scheme == "https" else None
+            if tunnel is not None and broken("connect_target") and self.settings.own:
+                tunnel = "elsewhere.example:443"
             connection.connect(address, self.options.get("socket_options") or [], nodelay, tunnel)
             if scheme == "https":
                 connection.start_tls(self._context)

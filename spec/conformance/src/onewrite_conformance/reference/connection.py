@@ -53,6 +53,7 @@ class Connection:
         self.number, self.origin = number, origin
         self.recorder, self.deadline, self._quickack = recorder, deadline, quickack
         self.requests = self.idle_since_ns = self.writes = 0
+        self.made_ns = time.monotonic_ns()
         self.phases: dict[str, int] = {}
         self.first_ns = 0  # when the first byte of the next message was read
         self.sock = socket.socket()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from onewrite_conformance.checks.outcome import judge
 from onewrite_conformance.checks.verdict import Verdict
@@ -37,29 +35,27 @@ class Judge:
         clients: list[str] | None = None,
         only: list[str] | None = None,
         stock: bool = True,
-        draw: int | None = None,
-        sample: int | None = None,
-        each_client: bool = False,
+        drawn: bool = False,
         trace: Callable[[str], None] | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        """`draw`: of each case one run, drawn by this seed; with `sample` of so many cases alone, with
-        `each_client` of each case one run by each client."""
+        """`drawn`: not all runs are judged, and those of SAME are played once."""
         self.adapter, self.requirements = adapter, requirements
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
         self.only = only
         self.stock = stock
         self.timeout_s = timeout_s
+        self.drawn = drawn
         self.bases: dict[str, str] = {}  # base library and runtime, by client kind
+        self.can: dict[str, frozenset[str] | str] = {}  # capabilities by client, or why the driver lacks it
         self._trace = trace
-        self._drivers: dict[tuple[str, str], Driver | str | DriverFault] = {}
-        self.by_path = {run.path: run for run in self.runs()}
-        self.draw, self.sample, self.each_client = draw, sample, each_client
+        self._drivers: dict[tuple[str, str], Driver | DriverFault] = {}
+        self.by_path = {run.path: run for run in self._runs()}
 
     # -- which runs ---------------------------------------------------------------------------------------
 
-    def runs(self) -> Iterator[Run]:
+    def _runs(self) -> Iterator[Run]:
         """All runs, stock's first within each case, for others are compared with them."""
         for case in self.cases:
             for client in self._clients_of(case):
@@ -78,55 +74,51 @@ class Judge:
             return True
         return any(within(run.path, pattern) for pattern in self.only)
 
-    def drawn(self) -> dict[str, list[Run]]:
-        """The runs of each case in a random order, the least used combination of client, scheme and route first.
+    def meet(self, client: str) -> None:
+        """Learn what a client can do, so that no driver is started in vain."""
+        try:
+            self.can[client] = self._driver(client, {}).capabilities
+        except DriverSkipped as skipped:
+            self.can[client] = str(skipped)
+        except DriverFault:
+            pass  # it shows again where a run is judged
 
-        The cases of one environment have the same client, for each client starts another driver.
-        """
-        chance = random.Random(f"{self.draw}/{self.adapter.name}")
-        runs: dict[str, list[Run]] = {}
-        for run in self.by_path.values():
-            runs.setdefault(self._drawn_as(run), []).append(run)
-        used: Counter[tuple[str, str, str]] = Counter()
-        clients: dict[tuple[tuple[str, str], ...], str] = {}  # by environment
-        drawn = chance.sample(list(runs), min(len(runs), self.sample or len(runs)))
-        for one in (runs[case] for case in drawn):
-            chance.shuffle(one)
-            env = tuple(sorted(one[0].case.env.items()))
-            one.sort(key=lambda run: (run.client != clients.get(env, run.client), used[run.combination]))
-            used[one[0].combination] += 1
-            if env:
-                clients.setdefault(env, one[0].client)
-        return {case: runs[case] for case in drawn}
+    @property
+    def own(self) -> list[str]:
+        """The client kinds with the adapter in them that its driver has."""
+        return [client for client in self.adapter.own if isinstance(self.can.get(client), frozenset)]
 
-    def _drawn_as(self, run: Run) -> str:
-        """The name that a run shares with those of which it may be drawn."""
-        return f"{run.case.id}/{run.client}" if self.each_client else run.case.id
+    def why_not(self, run: Run) -> str:
+        """Why a run does not apply; empty if it does."""
+        if run.client == "stock" and (run.case.same or run.case.env or run.case.open.get("adapter")):
+            return "nothing to ask of a stock client"
+        if run.client not in self.can:
+            self.meet(run.client)
+        can = self.can.get(run.client, frozenset(run.capabilities()))
+        if isinstance(can, str):
+            return can
+        missing = [need for need in run.capabilities() if need not in can]
+        return f"no capability {', '.join(missing)}" if missing else ""
 
     # -- running ------------------------------------------------------------------------------------------
 
-    def results(self, paths: Sequence[str] | None = None) -> Iterator[Result]:
-        """Judge every run, or those of `paths`, once. Of cases that are drawn: the first run that applies.
+    def results(self, chosen: Iterable[list[Run]] | None = None) -> Iterator[Result]:
+        """Judge every run, or of each of these lists the first that the driver does not skip.
 
         Drivers with an environment of their own are ended with the runs that need them; `close` ends the others.
         """
-        chosen = list(self.by_path.values() if paths is None else (self.by_path[path] for path in paths))
-        tries = [[run] for run in chosen]
-        if self.draw is not None:
-            drawn = self.drawn()
-            tries = [drawn[name] for name in dict.fromkeys(map(self._drawn_as, chosen)) if name in drawn]
         env: dict[str, str] = {}
-        for runs in tries:
+        for runs in ([run] for run in self.by_path.values()) if chosen is None else chosen:
             if runs[0].case.env != env:
                 env = runs[0].case.env
-                self._end_drivers(keep="")
+                self._end_drivers(plain=False)
             results = (self._one(run) for run in runs)
             yield next(one for one in results if one.status != Status.NOT_APPLICABLE or one.path == runs[-1].path)
-        self._end_drivers(keep="")
+        self._end_drivers(plain=False)
 
     def close(self) -> None:
         """End all drivers."""
-        self._end_drivers()
+        self._end_drivers(plain=True)
 
     def __enter__(self) -> Judge:
         return self
@@ -143,7 +135,7 @@ class Judge:
             self._settle_all(results, say)
             for result in results:
                 self._apply_known(result)
-            if self.draw is None:
+            if not self.drawn:
                 self._confirm_stale()
         finally:
             self.close()
@@ -178,7 +170,7 @@ class Judge:
 
     def stale(self) -> list[Result]:
         """Faults of the known-failures file, as failing results. Without all runs nothing can be said of its lines."""
-        whole = not self.only and not self.clients and self.draw is None
+        whole = not self.only and not self.clients and not self.drawn
         faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
         return [
             Result(self.adapter.name, "known-failures", "known-failures", "", "", "", "", "MUST", Status.STALE, [fault])
@@ -217,18 +209,16 @@ class Judge:
         return result
 
     def _judge(self, run: Run, result: Result) -> None:
-        if run.client == "stock" and (run.case.same or run.case.env or run.case.open.get("adapter")):
-            raise DriverSkipped("nothing to ask of a stock client")
-        self._skip_early(run)
+        if reason := self.why_not(run):
+            raise DriverSkipped(reason)
         driver = self._driver(run.client, run.case.env)
-        self._need(run, driver)
         verdict = Verdict()
         if run.case.expect or run.case.example or not run.case.same:
             verdict = judge(play(run, driver, self._trace))
         if run.case.same:
             own_text = run.client in self.adapter.own_messages or "outcome" not in run.case.same
             facets = [*run.case.same, *([] if own_text else ["message"])]
-            plays = PLAYS if self.draw is None else 1
+            plays = 1 if self.drawn else PLAYS
             verdict.problems += compare(run, driver, self._driver("stock", {}), facets, plays, self._trace)
         if verdict.problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
@@ -249,36 +239,17 @@ class Judge:
         elif result.status == Status.OK:
             line.passed.append(result.path)
 
-    def _skip_early(self, run: Run) -> None:
-        """Start no process for an environment if a plain driver that runs lacks the kind or a capability."""
-        plain = self._drivers.get((run.client, "")) if run.case.env else None
-        if isinstance(plain, str):
-            raise DriverSkipped(plain)
-        if isinstance(plain, Driver):
-            self._need(run, plain)
-
-    @staticmethod
-    def _need(run: Run, driver: Driver) -> None:
-        missing = [need for need in run.capabilities() if need not in driver.capabilities]
-        if missing:
-            raise DriverSkipped(f"no capability {', '.join(missing)}")
-
     # -- driver processes ---------------------------------------------------------------------------------
 
     def _driver(self, client: str, env: dict[str, str]) -> Driver:
         key = (client, " ".join(f"{name}={value}" for name, value in sorted(env.items())))
         held = self._drivers.get(key)
-        if isinstance(held, str):
-            raise DriverSkipped(held)
         if isinstance(held, DriverFault):
             raise held  # it did not start the first time, and would not now
         if held is None or not held.alive:
             try:
                 kind, its_env = self.adapter.driver_of(client)
                 held = Driver(self.adapter.command, kind, env=its_env | env, timeout_s=self.timeout_s)
-            except DriverSkipped as skipped:
-                self._drivers[key] = str(skipped)
-                raise
             except DriverFault as fault:
                 self._drivers[key] = fault
                 raise
@@ -287,10 +258,10 @@ class Judge:
             self.bases[client] = f"{base.get('name')} {base.get('version')}, {held.hello.get('runtime')}"
         return held
 
-    def _end_drivers(self, keep: str | None = None) -> None:
+    def _end_drivers(self, plain: bool) -> None:
+        """End the drivers with an environment of their own, and with `plain` the others."""
         for key, held in list(self._drivers.items()):
-            if keep is not None and key[1] == keep:
-                continue
-            if isinstance(held, Driver):
-                held.bye()
-            del self._drivers[key]
+            if key[1] or plain:
+                if isinstance(held, Driver):
+                    held.bye()
+                del self._drivers[key]

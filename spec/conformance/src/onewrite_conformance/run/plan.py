@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,21 +14,21 @@ __all__ = ["Plan", "Share", "length_s", "times"]
 RUN_S = 0.3  # a run that waits for nothing
 HANG_MS = 2000  # a time limit from here on is there for a client that hangs
 START_S = 1.0  # the drivers of one client kind, started for one environment
-LEAST_S = 20.0  # for less, no second worker starts the drivers of a client
+LEAST_S = 20.0  # for less than this each, no further worker starts the drivers of a client
 STAY = 2.0  # how much less may be left of an adapter whose drivers a worker has
 
 
 @dataclass
 class Share:
-    """Runs of one adapter's client, kinds for the syscall witness, or a `task` whose value is the result.
+    """Runs of one adapter's client, a look at it by the syscall witness, or a `task` whose value is the result.
 
     `seconds` is a guess of what they take.
     """
 
     adapter: str
     client: str = ""
-    paths: list[str] = field(default_factory=list)
-    traced_kinds: list[str] = field(default_factory=list)
+    paths: list[list[str]] = field(default_factory=list)  # of each list one is judged
+    traced: bool = False
     seconds: float = START_S
     task: Callable[[], Any] | None = None
 
@@ -66,44 +65,33 @@ class Plan:
     """Hands out shares to workers, which have numbers; at most `most` of them work in the same lane.
 
     Each worker starts drivers, which costs more than judging by them: a JVM's first second is its dearest. So few
-    workers take a lane, and the lane with the most left comes first. How long a lane takes is measured on the shares
-    that came back, by `clock` (seconds).
+    workers take a lane, and the lane with the most left comes first.
     """
 
-    def __init__(self, shares: list[Share], most: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, shares: list[Share], most: int) -> None:
         self._left: dict[tuple[str, str], deque[Share]] = {}
         for share in sorted(shares, key=lambda share: -share.seconds):
             self._left.setdefault(share.lane, deque()).append(share)
-        self._most, self._clock = most, clock
-        self._at: dict[int, tuple[Share, float]] = {}  # what each worker has, and since when
-        # Seconds of the shares that came back, by lane.
-        self._guessed: dict[tuple[str, str], float] = defaultdict(float)
-        self._took: dict[tuple[str, str], float] = defaultdict(float)
+        self._most = most
+        self._at: dict[int, tuple[str, str]] = {}  # the lane of each worker
 
     def next(self, worker: int) -> Share | None:
         """The next share for this worker, or None when there is none for it."""
-        had, since = self._at.pop(worker, (None, 0.0))
-        if had is not None:
-            self._guessed[had.lane] += had.seconds
-            self._took[had.lane] += self._clock() - since
-        lane = had.lane if had is not None and self._left[had.lane] else self._choose(had.adapter if had else None)
+        lane = self._at.pop(worker, None)
+        if lane is None or not self._left[lane]:
+            lane = self._choose(lane[0] if lane else None)
         if lane is None:
             return None
-        share = self._left[lane].popleft()
-        self._at[worker] = share, self._clock()
-        return share
+        self._at[worker] = lane
+        return self._left[lane].popleft()
 
     def _choose(self, adapter: str | None) -> tuple[str, str] | None:
         """The lane with the most left for each worker that it would have, rather of the worker's last adapter."""
-        others = Counter(share.lane for share, _ in self._at.values())
-        left = {lane: self._seconds(lane) for lane, shares in self._left.items() if shares}
-        open_ = [lane for lane in left if not others[lane] or (left[lane] >= LEAST_S and others[lane] < self._most)]
-        return max(
-            open_,
-            key=lambda lane: left[lane] / (1 + others[lane]) * (STAY if lane[0] == adapter else 1.0),
-            default=None,
-        )
-
-    def _seconds(self, lane: tuple[str, str]) -> float:
-        pace = self._took[lane] / self._guessed[lane] if self._guessed[lane] else 1.0
-        return pace * sum(share.seconds for share in self._left[lane])
+        others = Counter(self._at.values())
+        each = {
+            lane: sum(share.seconds for share in shares) / (1 + others[lane])
+            for lane, shares in self._left.items()
+            if shares
+        }
+        open_ = [lane for lane in each if not others[lane] or (each[lane] >= LEAST_S and others[lane] < self._most)]
+        return max(open_, key=lambda lane: each[lane] * (STAY if lane[0] == adapter else 1.0), default=None)

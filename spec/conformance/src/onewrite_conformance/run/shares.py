@@ -9,61 +9,66 @@ import queue
 import random
 import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from multiprocessing.queues import Queue
 from typing import Any
 
-from onewrite_conformance.contract.cases import Case
-from onewrite_conformance.contract.requirements import Requirement
-from onewrite_conformance.run.adapters import Adapter
+from onewrite_conformance.contract.cases import Run
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.plan import Plan, Share, length_s
-from onewrite_conformance.run.result import Status
 from onewrite_conformance.run.syscalls import syscall_result
 
-__all__ = ["Order", "end_with_parent", "judge_all", "shares_of"]
+__all__ = ["draw", "judge_all", "shares_of"]
 
 SAME = 0.17  # at most this part of the workers judges the same client, where there are several adapters
 
-Order = dict[str, Any]  # the keyword arguments of Judge
+
+def draw(judge: Judge, seed: int, sample: int | None = None, *, each_client: bool = False) -> list[list[Run]]:
+    """Of each case the runs that may apply, that with the least used client, scheme and route first: one is judged.
+
+    With `sample` of so many cases alone, with `each_client` of each case those of each client apart. The cases of one
+    environment have the same client, for each client starts another driver.
+    """
+    chance = random.Random(f"{seed}/{judge.adapter.name}")
+    groups: dict[str, list[Run]] = {}
+    for run in judge.by_path.values():
+        groups.setdefault(f"{run.case.id}/{run.client}" if each_client else run.case.id, []).append(run)
+    used: Counter[tuple[str, str, str]] = Counter()
+    clients: dict[tuple[tuple[str, str], ...], str] = {}  # by environment
+    drawn = []
+    for name in chance.sample(list(groups), min(len(groups), sample or len(groups))):
+        runs = [run for run in groups[name] if not judge.why_not(run)] or groups[name]
+        chance.shuffle(runs)
+        env = tuple(sorted(runs[0].case.env.items()))
+        runs.sort(key=lambda run: (run.client != clients.get(env, run.client), used[run.combination]))
+        used[runs[0].combination] += 1
+        if env:
+            clients.setdefault(env, runs[0].client)
+        drawn.append(runs)
+    return drawn
 
 
-def shares_of(judge: Judge, *, traced: bool) -> list[Share]:
-    """The runs of an adapter in shares: a case and a client each. Cases with the same environment stay together, for
-    they start drivers; so do the runs of which one is drawn. With `traced` the syscall witness sees each client kind,
-    or in a draw one of them."""
+def shares_of(judge: Judge, chosen: Iterable[list[Run]], traced: Iterable[str] = ()) -> list[Share]:
+    """The runs in shares: a case and a client each. Cases with the same environment stay together, for they start
+    drivers. The syscall witness sees each client kind of `traced`."""
     name = judge.adapter.name
-    drawn = {} if judge.draw is None else {run.path: runs[0] for runs in judge.drawn().values() for run in runs}
     groups: dict[tuple[object, ...], Share] = {}
-    for run in judge.runs():
-        first = drawn.get(run.path, run)
-        client = first.client
-        key = client, tuple(sorted(run.case.env.items())) or run.case.id
-        share = groups.setdefault(key, Share(name, client, seconds=0.0))
-        share.paths.append(run.path)
-        if run.path == first.path:
-            share.seconds += length_s(run.case)
-    kinds = list(judge.adapter.own if traced else ())
-    if judge.draw is None:
-        return [*(Share(name, kind, traced_kinds=[kind]) for kind in kinds), *groups.values()]
-    random.Random(f"{judge.draw}/{name}").shuffle(kinds)
-    return [*([Share(name, kinds[0], traced_kinds=kinds)] if kinds else []), *groups.values()]
+    for runs in chosen:
+        first = runs[0]
+        key = first.client, tuple(sorted(first.case.env.items())) or first.case.id
+        share = groups.setdefault(key, Share(name, first.client, seconds=0.0))
+        share.paths.append([run.path for run in runs])
+        share.seconds += length_s(first.case)
+    return [*(Share(name, kind, traced=True) for kind in traced), *groups.values()]
 
 
-def judge_all(
-    adapters: list[Adapter],
-    shares: list[Share],
-    cases: list[Case],
-    requirements: dict[str, Requirement],
-    order: Order,
-    jobs: int,
-) -> Iterator[Any]:
+def judge_all(judges: dict[str, Judge], shares: list[Share], jobs: int) -> Iterator[Any]:
     """Judge the shares, `jobs` at a time; results as they come, each run once, and the values of tasks."""
-    by_name = {adapter.name: adapter for adapter in adapters}
     alone = len({share.adapter for share in shares}) == 1
     plan = Plan(shares, most=jobs if alone else math.ceil(jobs * SAME))
     if jobs < 2:
-        yield from _work(iter(lambda: plan.next(0), None), by_name, cases, requirements, order)
+        yield from _work(iter(lambda: plan.next(0), None), judges)
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["onewrite_conformance.cli"])  # its imports take half a second
@@ -71,9 +76,7 @@ def judge_all(
     waiting: list[Queue[Share | None]] = [context.Queue() for _ in range(jobs)]
     found: Queue[Any] = context.Queue()
     workers = [
-        context.Process(
-            target=_worker, args=(number, waiting[number], found, by_name, cases, requirements, order), daemon=True
-        )
+        context.Process(target=_worker, args=(number, waiting[number], found, judges), daemon=True)
         for number in range(jobs)
     ]
     for worker in workers:
@@ -113,33 +116,19 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _worker(
-    number: int,
-    waiting: Queue[Share | None],
-    found: Queue[Any],
-    adapters: dict[str, Adapter],
-    cases: list[Case],
-    requirements: dict[str, Requirement],
-    order: Order,
-) -> None:
+def _worker(number: int, waiting: Queue[Share | None], found: Queue[Any], judges: dict[str, Judge]) -> None:
     end_with_parent()
 
     def ask() -> Share | None:
         found.put(number)
         return waiting.get()
 
-    for result in _work(iter(ask, None), adapters, cases, requirements, order):
+    for result in _work(iter(ask, None), judges):
         found.put(result)
     found.put(None)
 
 
-def _work(
-    shares: Iterator[Share | None],
-    adapters: dict[str, Adapter],
-    cases: list[Case],
-    requirements: dict[str, Requirement],
-    order: Order,
-) -> Iterator[Any]:
+def _work(shares: Iterator[Share | None], judges: dict[str, Judge]) -> Iterator[Any]:
     # The tap's threads must not wait 5 ms for the thread that compares.
     sys.setswitchinterval(0.0005)
     judge: Judge | None = None
@@ -149,17 +138,12 @@ def _work(
             if share.task is not None:
                 yield share.task()
                 continue
-            adapter = adapters[share.adapter]
-            if judge is None or judge.adapter is not adapter:
-                if judge is not None:
-                    judge.close()
-                judge = Judge(adapter, cases, requirements, **order)
-            for kind in share.traced_kinds:
-                yield (traced := syscall_result(adapter, kind))
-                if traced.status != Status.NOT_APPLICABLE:
-                    break
-            if share.paths:
-                yield from judge.results(share.paths)
+            if judge is not None and judge is not judges[share.adapter]:
+                judge.close()
+            judge = judges[share.adapter]
+            if share.traced:
+                yield syscall_result(judge.adapter, share.client)
+            yield from judge.results([judge.by_path[path] for path in paths] for paths in share.paths)
     finally:
         if judge is not None:
             judge.close()

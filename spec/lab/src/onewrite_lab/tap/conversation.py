@@ -102,6 +102,7 @@ class Conversation:
                 return False
             parser.feed(piece.data)
         request = parser.request
+        self.arrival.tunnel = request.wire
         script = self.script.proxy
         time.sleep(script.get("delay_ms", 0) / 1000)
         self.tap.say(self.arrival, f"{request.method} {request.target}")

@@ -23,6 +23,7 @@ class Arrival:
     retransmits: int = 0  # of the client, when it was last looked at
     nodelay_at_hello: bool | None = None  # when the first bytes of its TLS handshake had come
     client_options: dict[str, int] = field(default_factory=dict)  # socket options of the client's end
+    tunnel: bytes = b""  # the request that asked for it
     tls_version: str | None = None
     failure: str | None = None  # a broken handshake or a broken read, in words; the command line tool reports it
     ended: bool = False
