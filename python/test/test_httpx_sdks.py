@@ -16,7 +16,7 @@ import onewrite
 import onewrite.httpx2
 from tap import Peer, Seen, Tap, mode, reply
 
-ROUNDS = 20
+ROUNDS = 8
 MESSAGES: typing.Any = [{"role": "user", "content": "Say this is a test."}]
 WORDS = ["One", " write", " per", " request", "."]
 
@@ -84,105 +84,79 @@ class Server:
         peer.send(b"0\r\n\r\n")
 
 
-@pytest.fixture
-def server(tap: typing.Any) -> Server:
-    return Server(tap)
+KINDS: dict[tuple[typing.Any, bool], typing.Any] = {
+    (openai, False): openai.OpenAI,
+    (openai, True): openai.AsyncOpenAI,
+    (anthropic, False): anthropic.Anthropic,
+    (anthropic, True): anthropic.AsyncAnthropic,
+}
 
 
-@pytest.fixture(params=["own", "installed", "stock"])
-def how(request: pytest.FixtureRequest) -> typing.Iterator[str]:
-    if request.param == "installed":
-        onewrite.httpx2.install(on_timing=timings.append)
-    timings.clear()
-    yield request.param
-    onewrite.httpx2.uninstall()
+class Sdk:
+    """One vendor's, over httpx2: own transports, or what the SDK makes itself under install()."""
+
+    def __init__(self, vendor: typing.Any, asynchronous: bool, own: bool, server: Server) -> None:
+        self.vendor = vendor
+        self.timings: list[onewrite.Timing] = []
+        hooks: dict[str, typing.Any] = {"on_timing": self.timings.append}
+        http: typing.Any = None
+        if not own:
+            onewrite.httpx2.install(**hooks)
+        elif asynchronous:
+            http = httpx2.AsyncClient(transport=onewrite.httpx2.AsyncTransport(**hooks))
+        else:
+            http = httpx2.Client(transport=onewrite.httpx2.Transport(**hooks))
+        base = server.tap.url("/v1" if vendor is openai else "")
+        self.client = KINDS[vendor, asynchronous](base_url=base, api_key="key", max_retries=0, http_client=http)
+
+    def create(self, **more: typing.Any) -> typing.Any:
+        if self.vendor is openai:
+            return self.client.chat.completions.create(model="m", messages=MESSAGES, **more)
+        return self.client.messages.create(model="m", messages=MESSAGES, max_tokens=10, **more)
+
+    def said(self, answer: typing.Any) -> str:
+        return str(answer.choices[0].message.content if self.vendor is openai else answer.content[0].text)
+
+    def word(self, event: typing.Any) -> str | None:
+        if self.vendor is openai:
+            return typing.cast("str | None", event.choices[0].delta.content)
+        return typing.cast("str | None", event.delta.text) if event.type == "content_block_delta" else None
 
 
-timings: list[onewrite.Timing] = []
-
-
-def client_for(how: str, asynchronous: bool) -> typing.Any:
-    if how != "own":
-        return None
-    if asynchronous:
-        return httpx2.AsyncClient(transport=onewrite.httpx2.AsyncTransport(on_timing=timings.append))
-    return httpx2.Client(transport=onewrite.httpx2.Transport(on_timing=timings.append))
-
-
-def made(vendor: typing.Any, server: Server, how: str, asynchronous: bool) -> typing.Any:
-    kind = {
-        (openai, False): openai.OpenAI,
-        (openai, True): openai.AsyncOpenAI,
-        (anthropic, False): anthropic.Anthropic,
-        (anthropic, True): anthropic.AsyncAnthropic,
-    }[vendor, asynchronous]
-    base = server.tap.url("/v1" if vendor is openai else "")
-    return kind(base_url=base, api_key="key", max_retries=0, http_client=client_for(how, asynchronous))
-
-
-def create(sdk: typing.Any, vendor: typing.Any, **more: typing.Any) -> typing.Any:
-    if vendor is openai:
-        return sdk.chat.completions.create(model="m", messages=MESSAGES, **more)
-    return sdk.messages.create(model="m", messages=MESSAGES, max_tokens=10, **more)
-
-
-def said(answer: typing.Any, vendor: typing.Any) -> str:
-    text = answer.choices[0].message.content if vendor is openai else answer.content[0].text
-    return typing.cast(str, text)
-
-
-def word(event: typing.Any, vendor: typing.Any) -> str | None:
-    if vendor is openai:
-        return typing.cast("str | None", event.choices[0].delta.content)
-    return typing.cast("str | None", event.delta.text) if event.type == "content_block_delta" else None
-
-
-def judge(server: Server, how: str, calls: int) -> None:
-    segments = mode(one.segments for one in server.tap.seen)
-    assert segments == (2 if how == "stock" else 1)
-    assert server.tap.connections == 1
-    assert len(timings) == (0 if how == "stock" else calls)
-    assert {timing.outcome for timing in timings} <= {"ok"}
-
-
-VENDORS = pytest.mark.parametrize("vendor", [openai, anthropic], ids=["openai", "anthropic"])
-
-
-@VENDORS
-def test_a_blocking_sdk_sends_one_segment_and_streams_without_delay(
-    vendor: typing.Any, how: str, server: Server
+@pytest.mark.parametrize("own", [False, True], ids=["installed", "own"])
+@pytest.mark.parametrize(("vendor", "asynchronous"), KINDS)
+def test_an_sdk_sends_one_segment_and_streams_without_delay(
+    vendor: typing.Any, asynchronous: bool, own: bool, tap: typing.Any
 ) -> None:
-    with made(vendor, server, how, False) as sdk:
-        for _ in range(ROUNDS):
-            assert said(create(sdk, vendor), vendor) == "".join(WORDS)
-        words = []
-        for event in create(sdk, vendor, stream=True):
-            if found := word(event, vendor):
-                words.append(found)
-                server.go_on.release()
-    assert words == WORDS
-    judge(server, how, ROUNDS + 1)
+    server = Server(tap)
+    sdk = Sdk(vendor, asynchronous, own, server)
+    answers, words = [], []
 
+    def got(event: typing.Any) -> None:
+        if found := sdk.word(event):
+            words.append(found)
+            server.go_on.release()
 
-@VENDORS
-def test_an_asynchronous_sdk_sends_one_segment_and_streams_without_delay(
-    vendor: typing.Any, how: str, server: Server
-) -> None:
-    words: list[str] = []
+    def blocking() -> None:
+        with sdk.client:
+            answers.extend(sdk.said(sdk.create()) for _ in range(ROUNDS))
+            for event in sdk.create(stream=True):
+                got(event)
 
-    async def main() -> None:
-        async with made(vendor, server, how, True) as sdk:
+    async def awaiting() -> None:
+        async with sdk.client:
             for _ in range(ROUNDS):
-                assert said(await create(sdk, vendor), vendor) == "".join(WORDS)
-            async for event in await create(sdk, vendor, stream=True):
-                if found := word(event, vendor):
-                    words.append(found)
-                    server.go_on.release()
+                answers.append(sdk.said(await sdk.create()))  # noqa: PERF401
+            async for event in await sdk.create(stream=True):
+                got(event)
 
-    asyncio.run(main())
+    if asynchronous:
+        asyncio.run(awaiting())
+    else:
+        blocking()
+    assert answers == ["".join(WORDS)] * ROUNDS
     assert words == WORDS
-    judge(server, how, ROUNDS + 1)
-    if timings:
-        stream = timings[-1]
-        assert stream.wait_ns
-        assert stream.receive_ns
+    assert mode(one.segments for one in server.tap.seen) == 1
+    assert server.tap.connections == 1
+    assert [timing.outcome for timing in sdk.timings] == ["ok"] * (ROUNDS + 1)
+    assert sdk.timings[-1].wait_ns

@@ -21,7 +21,7 @@ import urllib3
 
 import onewrite
 from onewrite._wire.body import at_hand
-from tap import Peer, listening, reply
+from tap import Peer, listening, reply, until
 
 SIZE = 6000
 
@@ -120,6 +120,17 @@ def test_a_time_limit_ends_sending_and_leaves_no_lock_on_the_callers_bytearray(l
         over.set()
     body.append(1)  # raises BufferError while a view is alive
     assert isinstance(caught.value.args[1], TimeoutError)
+
+
+def test_what_urllib3_wrote_before_its_error_is_sent() -> None:
+    heads: list[bytes] = []
+    with listening(lambda sock: heads.append(Peer(sock, 1, None).until(b"\r\n\r\n"))) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        for number, library in enumerate((urllib3, onewrite)):
+            with library.PoolManager(retries=False) as http, pytest.raises(UnicodeEncodeError):
+                http.request("POST", url, body=io.StringIO("\ud800"))  # read when the head was written
+            until(lambda number=number: len(heads) > number)  # type: ignore[misc]
+    assert heads[0] == heads[1]
 
 
 class Cancelling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 import typing
 
 import pytest
@@ -182,3 +183,15 @@ def test_coalesce_max_bounds_the_join_and_loses_nothing(limit: int, tap: typing.
         http.request("POST", server.url(), body=b"x" * 200)
     assert server.seen[-1].body == b"x" * 200
     assert mode(one.records for one in server.seen) == (1 if limit == 16384 else 2)
+
+
+def test_partial_writes_lose_nothing(library: typing.Any, tap: typing.Any) -> None:
+    """The kernel takes neither the whole head nor the whole body at once."""
+    server = tap()
+    body = bytes(range(256)) * 4000
+    http = library.PoolManager(socket_options=[(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)], timeout=20)
+    http.request("POST", server.url(), body=body, headers={"X-Long": "y" * 60_000})
+    (seen,) = server.seen
+    assert seen.header("X-Long") == "y" * 60_000
+    assert seen.body == body
+    http.clear()
