@@ -195,6 +195,20 @@ class TimedSessionTest < OnewriteTest
     assert_operator records[0].started_at_mono_ns, :>=, before
   end
 
+  # Errors of a `connect` whose methods raise.
+  { "without a message" => Class.new(StandardError) { define_method(:message) { nil } },
+    "with a message of another encoding" => Class.new(StandardError) { define_method(:message) { "x@y".encode("UTF-16LE") } },
+    "without a name" => Class.new(OpenSSL::SSL::SSLError) { define_singleton_method(:to_s) { raise } } }.each do |what, type|
+    define_method("test_an error #{what} reaches the caller") do
+      http = Net::HTTP.new("127.0.0.1", 9, nil)
+      http.define_singleton_method(:connect) { raise type }
+      records = records_of(http)
+      http.onewrite_listener = Onewrite::TimingListener.new
+      assert_raises(type) { http.get("/") }
+      assert_equal [[:error, :other]], records.map { |one| [one.outcome, one.error_kind] }
+    end
+  end
+
   # A session that was not started has no request yet when it connects.
   def test_the_record_of_a_refused_connection_has_no_method_and_the_url_of_the_session
     http = Net::HTTP.new("127.0.0.1", refusing_port, nil)

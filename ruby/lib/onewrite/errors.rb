@@ -22,6 +22,8 @@ module Onewrite
       when SystemCallError then phase == :connect ? :connect : :other
       else by_name(error, phase)
       end
+    rescue Exception # rubocop:disable Lint/RescueException -- the error's own methods may raise
+      :other
     end
 
     PROTOCOL = %w[Net::ProtocolError Net::HTTPBadResponse Net::HTTPHeaderSyntaxError Zlib::Error].freeze

@@ -62,8 +62,9 @@ module Onewrite
         STOCK[:on_connect].bind(self).call
         return unless Config.current.nodelay
 
-        io = @socket.io.respond_to?(:to_io) ? @socket.io.to_io : @socket.io
-        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if io.is_a?(TCPSocket)
+        io = @socket.io
+        io = io.to_io if Object === io && io.respond_to?(:to_io)
+        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if TCPSocket === io
       rescue SystemCallError
         nil # it works without
       end
@@ -76,7 +77,7 @@ module Onewrite
 
       # Writes the request through a {Wire::HeldSocket}.
       def onewrite_exec(sock, ver, path)
-        unless Config.current.wire && sock.is_a?(Net::BufferedIO) && (@body || @body_stream || @body_data)
+        unless Config.current.wire && Net::BufferedIO === sock && (@body || @body_stream || @body_data)
           return STOCK[:exec].bind(self).call(sock, ver, path)
         end
 

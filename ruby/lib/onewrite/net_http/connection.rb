@@ -54,7 +54,7 @@ module Onewrite
       def initialize(socket, origin)
         super(socket)
         @common = [origin, Clock.anchor].freeze
-        @tcp = @io.respond_to?(:to_io) ? @io.to_io : @io
+        @tcp = Object === @io && @io.respond_to?(:to_io) ? @io.to_io : @io
         @requests = 0
         @id = Connection.next_id
         @opening = @idle_since = @counters = @counters_of = @reads_ahead = nil

@@ -11,7 +11,7 @@ module Onewrite
 
     # @return [String, nil] the counters as the kernel gives them; nil where the socket has none
     def self.read(io)
-      return nil unless AVAILABLE && io.is_a?(BasicSocket)
+      return nil unless AVAILABLE && BasicSocket === io
 
       data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
       data.bytesize >= SMALLEST ? data : nil

@@ -413,7 +413,7 @@ module Onewrite
     end
 
     def connect_events(error = nil)
-      failed = (error ? "#{error.class}: #{Redact.message(error.message)}" : "given up") if connecting?
+      failed = (error ? Redact.error(error) : "given up") if connecting?
       emit(:connect_start, @connect_start)
       emit(:connect_end, @connect_end || @ended, (failed unless @tls_start))
       return unless @tls_start

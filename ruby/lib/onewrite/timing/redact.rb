@@ -25,9 +25,12 @@ module Onewrite
         signatures(credentials(bytes)).force_encoding(text.encoding)
       end
 
-      # @param text [String] an error's message, whose host may have been given with a password
-      def message(text)
+      # @return [String] class and message of *error*, whose host may have been given with a password
+      def error(error)
+        text = "#{error.class}: #{error.message}"
         text.include?("@") ? text.b.gsub(/\S+@/n, "").force_encoding(text.encoding) : text
+      rescue Exception # rubocop:disable Lint/RescueException -- the error's own methods may raise
+        "an error without a message"
       end
 
       # @param target [String] of the request line: most often a path, but also a whole URL or `*` (RFC 9112 §3.2)

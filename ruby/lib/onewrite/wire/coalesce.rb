@@ -35,7 +35,7 @@ module Onewrite
       def initialize(socket)
         @socket = socket
         @io = socket.io
-        @plain = @io.is_a?(BasicSocket)
+        @plain = BasicSocket === @io
         @held = @call = @waits = @untouched = @direct = nil
         @unsent = @in_chunk = false
         @limit = 0
@@ -177,7 +177,7 @@ module Onewrite
           if @plain
             in?(SOCKETS, @io.method(:write_nonblock))
           else
-            defined?(OpenSSL::SSL::SSLSocket) && @io.is_a?(OpenSSL::SSL::SSLSocket)
+            defined?(OpenSSL::SSL::SSLSocket) && OpenSSL::SSL::SSLSocket === @io
           end
       end
 

@@ -14,7 +14,7 @@ module Onewrite
 
         # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
         def set(io, on)
-          return unless io.is_a?(BasicSocket) && tcp?(io)
+          return unless BasicSocket === io && tcp?(io)
 
           io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0)
           failed("it reads back as #{!on}") if on?(io) == !on
@@ -24,7 +24,7 @@ module Onewrite
 
         # @return [Boolean, nil] nil where it is unknown
         def on?(io)
-          io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if io.is_a?(BasicSocket)
+          io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if BasicSocket === io
         rescue SystemCallError, IOError
           nil
         end

@@ -10,7 +10,7 @@ module Onewrite
       AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
       def self.set(io)
-        return unless AVAILABLE && io.is_a?(BasicSocket)
+        return unless AVAILABLE && BasicSocket === io
 
         io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
       rescue SystemCallError
