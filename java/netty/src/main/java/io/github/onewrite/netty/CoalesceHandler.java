@@ -13,6 +13,8 @@ import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.stream.ChunkedInput;
 import io.netty.util.concurrent.PromiseNotifier;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -55,6 +57,10 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     private boolean owed;
 
     private long held; // bytes of bodies since the last flush; heads are small
+
+    /** Of the writes since the last flush, that of the caller. */
+    private final List<ChannelPromise> unflushed = new ArrayList<>(4);
+
     private long headWritten;
     private @Nullable Future<?> linger;
     private boolean moving;
@@ -106,6 +112,9 @@ final class CoalesceHandler extends ChannelDuplexHandler {
         if (joining && answersHeldWrites) {
             hold(ctx, message, promise);
         } else {
+            if (joining) {
+                unflushed.add(promise);
+            }
             ctx.write(message, promise);
         }
     }
@@ -151,6 +160,9 @@ final class CoalesceHandler extends ChannelDuplexHandler {
             alone = false;
             flushNow(ctx);
         } else {
+            // As the transport does at a flush, for which a cancelled write would be no part of the request.
+            unflushed.forEach(ChannelPromise::setUncancellable);
+            unflushed.clear();
             plan(ctx);
         }
     }
@@ -188,6 +200,7 @@ final class CoalesceHandler extends ChannelDuplexHandler {
     }
 
     private void flushNow(ChannelHandlerContext ctx) {
+        unflushed.clear();
         owed = false;
         held = 0;
         if (linger != null) {

@@ -1,6 +1,7 @@
 package io.github.onewrite.netty;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.netty.buffer.ByteBuf;
@@ -234,6 +235,22 @@ class CoalesceHandlerTest {
             channel.pipeline().remove(CoalesceHandler.class);
         }
         assertEquals(1, flushed());
+    }
+
+    /** As with Netty alone: the rest of the request would leave without it. */
+    @Test
+    void aWriteThatWasFlushedCannotBeCancelled() {
+        pipeline(false);
+        ChannelFuture head = channel.writeAndFlush(head("content-length", 200));
+        assertFalse(head.cancel(false));
+        channel.write(new DefaultHttpContent(bytes(50)));
+        ChannelFuture content = channel.write(new DefaultHttpContent(bytes(50)));
+        channel.flush();
+        assertFalse(content.cancel(false));
+        channel.writeAndFlush(new DefaultLastHttpContent(bytes(100)));
+        assertTrue(flushes.text.toString().startsWith("POST / HTTP/1.1\r\n"));
+        assertTrue(flushes.text.toString().endsWith("\r\n\r\n" + "\0".repeat(200)));
+        assertTrue(head.isSuccess() && content.isSuccess());
     }
 
     @Test

@@ -335,23 +335,6 @@ class CodecAwaiterTest {
         assertEquals("on", coalesce());
     }
 
-    @Test
-    void aRequestWithoutACallBeginsOne() throws Exception {
-        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        calls.heard(onewrite).apply(channel.pipeline());
-        for (boolean reused : new boolean[] {false, true}) {
-            post(channel);
-            channel.writeInbound(text(ANSWER));
-            Timing timing = calls.next();
-            assertEquals("POST", timing.method());
-            assertEquals("http://localhost/items", timing.url());
-            assertEquals(reused, timing.reused().orElseThrow());
-            assertTrue(timing.waitNanos().isPresent());
-            assertTrue(timing.queueNanos().isEmpty());
-        }
-        channel.finishAndReleaseAll();
-    }
-
     /** A change of protocol is no call; the answers of pipelined requests belong to them in order. */
     @Test
     void exchangesBeginCallsAndAnswersAreMatchedInOrder() throws Exception {

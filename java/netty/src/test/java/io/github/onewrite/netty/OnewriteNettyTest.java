@@ -17,6 +17,7 @@ import io.github.onewrite.Status;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.SocksServer;
@@ -33,6 +34,7 @@ import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -51,6 +53,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.proxy.HttpProxyHandler;
 import io.netty.handler.proxy.Socks5ProxyHandler;
 import io.netty.handler.ssl.SslContext;
@@ -61,6 +64,8 @@ import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -73,8 +78,10 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A pipeline that is not ours: it flushes the head before the body, and keeps its connections in Netty's pool. */
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
@@ -213,30 +220,6 @@ class OnewriteNettyTest implements AppliedTwice {
             OnewriteNetty onewrite = OnewriteNetty.create();
             int mode = mode(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), server);
             assertEquals(1, mode, () -> server.segments().toString());
-        }
-    }
-
-    @Test
-    void callsOverAPoolAreTimed() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        try (TestServer server = TestServer.answering();
-                ChannelPool pool =
-                        new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
-            OnewriteNetty.Call first = onewrite.begin("POST", server.url());
-            Channel channel = acquire(pool);
-            first.on(channel);
-            assertEquals(200, postAtOnce(channel));
-            calls.assertFresh(calls.next(), server.url());
-            pool.release(channel).get(30, TimeUnit.SECONDS);
-
-            assertSame(channel, acquire(pool));
-            onewrite.begin("POST", server.url()).on(channel);
-            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
-            Timing reused = calls.next();
-            assertEquals(Calls.REUSED, calls.names());
-            assertTrue(reused.reused().orElseThrow());
-            assertTrue(reused.attempts().get(0).idleNanos().isPresent());
-            assertEquals(2, reused.attempts().get(0).connRequests().orElseThrow());
         }
     }
 
@@ -559,7 +542,6 @@ class OnewriteNettyTest implements AppliedTwice {
         channel.finishAndReleaseAll();
     }
 
-    /** The codec makes a response of status 999 of it. */
     /** AsyncHttpClient reads a body on its event loop: the head of a request that it does not announce is not held. */
     @Test
     void aClientWhoseBodiesMayBlockAnnouncesWhatIsJoined() {
@@ -572,12 +554,53 @@ class OnewriteNettyTest implements AppliedTwice {
         channel.finishAndReleaseAll();
     }
 
+    /** The codec makes a response of status 999 of it. */
     @Test
     void aMalformedResponseIsNoResponse() throws Exception {
         Timing timing = timedGet("HTTP/1.1 two hundred\r\n\r\n");
         assertEquals(Outcome.ERROR, timing.outcome());
         assertTrue(timing.status().isEmpty(), timing::toString);
         assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
+    }
+
+    /** The write fails and the channel is closed, whether the start of the file is read or not. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 3_000, 30_000})
+    void aFileThatIsShorterThanItsRequestSays(int size, @TempDir Path dir) throws Exception {
+        Path file = Files.write(dir.resolve("short"), new byte[size]);
+        OnewriteNetty onewrite = OnewriteNetty.create();
+        List<String> seen = new ArrayList<>();
+        for (boolean with : new boolean[] {false, true}) {
+            CompletableFuture<Integer> received = new CompletableFuture<>();
+            try (TestServer server = new TestServer(connection -> {
+                connection.readHead();
+                received.complete(connection.in().readAllBytes().length);
+            })) {
+                ChannelInitializer<Channel> initializer = new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        channel.pipeline().addLast(new HttpClientCodec());
+                        if (with) {
+                            onewrite.apply(channel.pipeline());
+                        }
+                    }
+                };
+                Channel channel = bootstrap(server.url())
+                        .handler(initializer)
+                        .connect()
+                        .sync()
+                        .channel();
+                HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
+                head.headers().set("content-length", size + 2_000);
+                channel.write(head);
+                ChannelFuture written = channel.write(new DefaultFileRegion(file.toFile(), 0, size + 2_000));
+                channel.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
+                assertTrue(written.await(30, TimeUnit.SECONDS));
+                assertTrue(channel.closeFuture().await(30, TimeUnit.SECONDS));
+                seen.add(Eventually.of(received) + " " + written.cause());
+            }
+        }
+        assertEquals(seen.get(0), seen.get(1));
     }
 
     private static ByteBuf text(String text) {
