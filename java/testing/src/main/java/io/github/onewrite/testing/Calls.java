@@ -3,9 +3,7 @@ package io.github.onewrite.testing;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.Attempt;
 import io.github.onewrite.Outcome;
-import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
@@ -15,7 +13,6 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -76,17 +73,6 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         return customizer.onTiming(this).listenerFactory(this);
     }
 
-    /** Adds a hook and a listener factory that throw. */
-    public static <S extends TimingOptions<S>> S throwing(S customizer) {
-        return customizer
-                .onTiming(timing -> {
-                    throw new IllegalStateException("a hook that throws");
-                })
-                .listenerFactory((method, url, tag) -> {
-                    throw new IllegalStateException("a factory that throws");
-                });
-    }
-
     /** The locks of onewrite's classes that this thread holds: none may be held while user code runs. */
     public static List<String> locksHeld() {
         long[] self = {Thread.currentThread().getId()};
@@ -116,28 +102,6 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
             assertTrue(events.get(i - 1).timeNanos() <= events.get(i).timeNanos(), "time runs backwards");
         }
         return events.stream().map(TimingEvent::name).toList();
-    }
-
-    /**
-     * Asserts that the last call was a small POST over a new connection, answered with {@link TestServer#OK}.
-     *
-     * @param timing its record
-     */
-    public void assertFresh(Timing timing, String url) {
-        assertEquals(FRESH, names());
-        assertEquals("POST", timing.method());
-        assertEquals(url, timing.url());
-        assertEquals(Outcome.OK, timing.outcome());
-        assertEquals(200, timing.status().orElseThrow());
-        assertEquals(false, timing.reused().orElseThrow());
-        assertEquals(1, timing.attempts().size());
-        Attempt attempt = timing.attempts().get(0);
-        assertEquals(1, attempt.writes().orElseThrow());
-        assertEquals(2, attempt.bytesReceived().orElseThrow());
-        Set<Phase> absent = Set.of(Phase.QUEUE, Phase.DNS, Phase.TLS);
-        for (Phase phase : Phase.values()) {
-            assertEquals(absent.contains(phase), attempt.nanos(phase).isEmpty(), phase.canonicalName());
-        }
     }
 
     /** Asserts that the last call, of which this is the record, failed and ended once. */

@@ -9,6 +9,7 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -18,7 +19,7 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 
 /** A key and its self-signed certificate for localhost, as the JDK's keytool makes them. */
-public record Identity(KeyStore store, Path chainPem, Path keyPem) {
+public record Identity(KeyStore store, Path chainPem) {
     private static final char[] PASSWORD = "password".toCharArray();
 
     private static Identity localhost;
@@ -28,36 +29,24 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         if (localhost == null) {
             Path dir = Files.createTempDirectory("onewrite-localhost");
             dir.toFile().deleteOnExit();
-            localhost = make(dir, "server", "CN=localhost");
-            for (String ending : List.of("p12", "log", "pem", "key")) {
+            localhost = make(dir);
+            for (String ending : List.of("p12", "log", "pem")) {
                 dir.resolve("server." + ending).toFile().deleteOnExit();
             }
         }
         return localhost;
     }
 
-    /** Makes an identity, and its PEM files in this folder. */
-    public static Identity make(Path dir, String name, String distinguished) throws Exception {
-        Path file = dir.resolve(name + ".p12");
-        Path log = dir.resolve(name + ".log");
-        Process process = new ProcessBuilder(List.of(
-                        Path.of(System.getProperty("java.home"), "bin", "keytool")
-                                .toString(),
-                        "-genkeypair",
-                        "-keystore",
-                        file.toString(),
-                        "-storetype",
-                        "PKCS12",
-                        "-storepass",
-                        new String(PASSWORD),
-                        "-alias",
-                        name,
-                        "-keyalg",
-                        "EC",
-                        "-dname",
-                        distinguished,
-                        "-ext",
-                        "san=dns:localhost"))
+    private static Identity make(Path dir) throws Exception {
+        Path file = dir.resolve("server.p12");
+        Path log = dir.resolve("server.log");
+        Path keytool = Path.of(System.getProperty("java.home"), "bin", "keytool");
+        String options = "-genkeypair -storetype PKCS12 -storepass " + new String(PASSWORD)
+                + " -alias server -keyalg EC -dname CN=localhost -ext san=dns:localhost -keystore";
+        List<String> command = new ArrayList<>(List.of(keytool.toString()));
+        command.addAll(List.of(options.split(" ")));
+        command.add(file.toString());
+        Process process = new ProcessBuilder(command)
                 .redirectErrorStream(true)
                 .redirectOutput(log.toFile())
                 .start();
@@ -67,39 +56,20 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
         try (InputStream in = Files.newInputStream(file)) {
             store.load(in, PASSWORD);
         }
+        byte[] der = store.getCertificate("server").getEncoded();
+        String text = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(der);
         return new Identity(
                 store,
                 Files.writeString(
-                        dir.resolve(name + ".pem"),
-                        pem("CERTIFICATE", store.getCertificate(name).getEncoded())),
-                Files.writeString(
-                        dir.resolve(name + ".key"),
-                        pem("PRIVATE KEY", store.getKey(name, PASSWORD).getEncoded())));
-    }
-
-    private static String pem(String what, byte[] der) {
-        String text = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(der);
-        return "-----BEGIN " + what + "-----\n" + text + "\n-----END " + what + "-----\n";
-    }
-
-    /**
-     * A context for a server with this identity.
-     *
-     * @param client the only client certificate to trust, or null for the JDK's trust store
-     */
-    public SSLContext serverContext(Identity client) throws Exception {
-        KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-        keys.init(store, PASSWORD);
-        SSLContext context = SSLContext.getInstance("TLS");
-        context.init(keys.getKeyManagers(), client == null ? null : client.trust(), null);
-        return context;
+                        dir.resolve("server.pem"),
+                        "-----BEGIN CERTIFICATE-----\n" + text + "\n-----END CERTIFICATE-----\n"));
     }
 
     /** Trusts this identity alone. */
     public TrustManager[] trust() throws Exception {
         KeyStore known = KeyStore.getInstance(KeyStore.getDefaultType());
         known.load(null);
-        known.setCertificateEntry("known", store.getCertificate(store.aliases().nextElement()));
+        known.setCertificateEntry("known", store.getCertificate("server"));
         TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
         trust.init(known);
         return trust.getTrustManagers();
@@ -107,9 +77,10 @@ public record Identity(KeyStore store, Path chainPem, Path keyPem) {
 
     /** A TLS listener with the self-signed certificate of localhost. */
     public static ServerSocket listener() throws Exception {
-        return localhost()
-                .serverContext(null)
-                .getServerSocketFactory()
-                .createServerSocket(0, 50, InetAddress.getByName("localhost"));
+        KeyManagerFactory keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        keys.init(localhost().store, PASSWORD);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(keys.getKeyManagers(), null, null);
+        return context.getServerSocketFactory().createServerSocket(0, 50, InetAddress.getByName("localhost"));
     }
 }
