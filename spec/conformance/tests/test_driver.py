@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
+from onewrite_lab.tap.server import Tap
 
-from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, OpenRefused
+from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, OpenRefused, misfit
 from onewrite_conformance.run.adapters import Adapter, reference
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.result import Status
@@ -89,8 +90,6 @@ def test_the_users_own_switches_are_not_inherited(tmp_path: Path, monkeypatch: p
 
 
 def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Path) -> None:
-    from onewrite_conformance.contract.cases import Case
-
     program = """
         hello(read())
         while True:
@@ -106,7 +105,7 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
         Case("TCP-1", "b-then", "goes on", [{"request": {"path": "/x"}}], schemes=["http"], clients=["onewrite"]),
     ]
     with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, stock=False) as judge:
-        judge._driver("onewrite", {}).timeout_s = 1.0  # not the next one's, which has to start
+        judge.driver("onewrite", {}).timeout_s = 1.0  # not the next one's, which has to start
         first, second = judge.results()
     assert (first.status, second.status) == (Status.FAULT, Status.OK)
     assert first.failing
@@ -123,13 +122,8 @@ def test_what_a_driver_said_before_it_ended_is_read(tmp_path: Path) -> None:
 
 def test_replies_are_those_of_the_schema() -> None:
     """The reference's replies pass the schema in full, not only by shape."""
-    from onewrite_lab.tap.server import Tap
-
-    from onewrite_conformance.driver import _Messages
-
     with Driver(reference().command, "onewrite") as driver, Tap() as tap:
         client = driver.open(hooks="timing")
         reply = driver.request(client, "POST", f"{tap.base}/x", body={"kind": "bytes", "size": 10})
-        assert _Messages().problem("request", reply) is None
-        assert json.dumps(reply)
+        assert misfit("request", reply) is None
         assert driver.hello["adapter"] == "reference"

@@ -12,6 +12,7 @@ from onewrite_conformance.fuzz import fuzzer
 from onewrite_conformance.fuzz.fuzzer import Fuzzer, Part, hunt
 from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.run.adapters import reference
+from onewrite_conformance.run.judge import Judge
 
 KINDS = ("bytes", "file", "form", "memory_file", "multipart", "stream", "text")
 
@@ -24,9 +25,9 @@ def test_a_scenario_is_a_valid_case(raw: dict[str, Any]) -> None:
 
 
 def hunted(mutant: str | None, count: int) -> Part:
-    found = Part(reference(), "onewrite")
-    with Fuzzer(reference(mutant), "onewrite", stock=reference()) as both:
-        hunt(both, count, 3, found)
+    found = Part("reference", "onewrite")
+    with Judge(reference(mutant), [], {}) as judge:
+        hunt(Fuzzer(judge, "onewrite"), count, 3, found)
     return found
 
 

@@ -186,7 +186,8 @@ def _run(
         shares += shares_of(judge, chosen, traced)
     if options.fuzz:
         seed, drawn = options.seed or options.draw or 1, options.draw is not None
-        shares += fuzz_shares(list(judges.values()), options.client, options.fuzz, seed, jobs, draw=drawn)
+        own = [judge for judge in judges.values() if not judge.adapter.guest]
+        shares += fuzz_shares(own, options.client, options.fuzz, seed, jobs, draw=drawn)
     if jobs > 1:
         for judge in judges.values():
             judge.close()  # each process starts its own drivers
@@ -210,7 +211,7 @@ def _run(
             continue
         _print(f"{name:<10} {_base(done)}: {summary(done)}, {sum(one.seconds for one in done):.0f} s of runs")
         write_junit(done, folder / f"{names[name]}.xml", names[name])
-    return [one for done in results.values() for one in done] + results_of(parts, folder)
+    return [one for done in results.values() for one in done] + results_of(judges, parts, folder)
 
 
 def _base(results: list[Result]) -> str:

@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 from collections import deque
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,7 +24,7 @@ import jsonschema
 
 from onewrite_conformance.contract.places import SCHEMAS
 
-__all__ = ["Driver", "DriverFault", "DriverSkipped", "OpenRefused", "run_file"]
+__all__ = ["Driver", "DriverFault", "DriverSkipped", "OpenRefused", "misfit", "run_file"]
 
 PROTOCOL = 1
 
@@ -59,34 +60,23 @@ class OpenRefused(Exception):
         super().__init__(str(reply.get("error")))
 
 
-class _Messages:
-    """Validates replies. A full schema check costs a millisecond, so each shape of message is checked once."""
-
-    def __init__(self) -> None:
-        schema = json.loads((SCHEMAS / "driver-v1.schema.json").read_text())
-        self._defs = schema["$defs"]
-        self._validators: dict[str, Any] = {}
-
-    def validator(self, name: str) -> Any:
-        if name not in self._validators:
-            definition = {"$ref": f"#/$defs/{name}", "$defs": self._defs}
-            self._validators[name] = jsonschema.Draft202012Validator(definition)
-        return self._validators[name]
-
-    def problem(self, name: str, message: dict[str, Any]) -> str | None:
-        """Return the first fault of a reply to the command `name`, or None."""
-        error = jsonschema.exceptions.best_match(self.validator(name).iter_errors(message))
-        if error is None:
-            return None
-        where = "/".join(str(part) for part in error.absolute_path) or "reply"
-        return f"{where}: {error.message[:400]}"
+@lru_cache
+def _validator(command: str) -> Any:
+    definitions = json.loads((SCHEMAS / "driver-v1.schema.json").read_text())["$defs"]
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
 
 
-_messages: _Messages | None = None
+def misfit(command: str, reply: dict[str, Any]) -> str | None:
+    """The first fault of a reply to this command by the schema, or None."""
+    error = jsonschema.exceptions.best_match(_validator(command).iter_errors(reply))
+    if error is None:
+        return None
+    where = "/".join(str(part) for part in error.absolute_path) or "reply"
+    return f"{where}: {error.message[:400]}"
 
 
 def _shape(message: dict[str, Any]) -> tuple[object, ...]:
-    """Of replies with the same keys, outcome, error kind and event names one is checked."""
+    """Of replies with the same keys, outcome, error kind and event names one is checked: that takes a millisecond."""
     error = message.get("error") or {}
     results = message.get("results")
     return (
@@ -273,10 +263,7 @@ class Driver:
         shape = (name, _shape(reply))
         if shape in self._seen:
             return
-        global _messages
-        if _messages is None:
-            _messages = _Messages()
-        problem = _messages.problem(name, reply)
+        problem = misfit(name, reply)
         if problem is not None:
             raise self._failed("bad_message", f"reply to `{name}`: {problem}")
         if name == "hello" and reply["client"] != self.client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,13 +30,12 @@ from onewrite_conformance.run.same import api_of
 __all__ = ["Fuzzer", "Part", "hunt", "results_of", "shares_of"]
 
 FACETS = ["bytes", "outcome", "connections", "objects"]
-SILENCE_S = 10.0  # allowed to a driver; a hang is a difference, never a good example
 SLOWER = 4  # a replay takes its time: all pauses, delays and limits of a scenario are longer by this factor
 REPLAYS = 3  # of the adapter: each must differ from all of stock
 STOCK_MORE = 5  # further replays of stock
 SHRINK_S = 15.0  # for one difference
 MOST = 3  # differences of a part, then it ends
-LEAST, EACH = 75, 1000  # scenarios of a share, at least and at most: each share starts two drivers
+LEAST, EACH = 75, 1000  # scenarios of a share, at least and at most
 SECONDS = 0.4  # a guess of what a scenario takes
 
 
@@ -47,7 +47,7 @@ class Differs(AssertionError):
 class Part:
     """The outcome of a part of the scenarios of one client kind."""
 
-    adapter: Adapter
+    adapter: str
     client: str
     ran: int = 0
     skipped: int = 0  # beside `ran`: the driver cannot do what the scenario wants
@@ -58,32 +58,15 @@ class Part:
 
 
 class Fuzzer:
-    """One client kind of an adapter beside its stock client; the two drivers serve all scenarios."""
+    """One client kind of a judge's adapter beside its stock client; the judge's two drivers serve all scenarios."""
 
-    def __init__(self, adapter: Adapter, client: str, stock: Adapter | None = None) -> None:
-        self.client = client
-        self._adapters = {client: adapter, "stock": stock or adapter}
-        self._drivers: dict[str, Driver] = {}
-        both = self.driver(client).capabilities & self.driver("stock").capabilities
+    def __init__(self, judge: Judge, client: str) -> None:
+        self._judge, self.client = judge, client
+        both = self._driver(client).capabilities & self._driver("stock").capabilities
         self.kinds = tuple(sorted(name.partition(":")[2] for name in both if name.startswith("body:")))
 
-    def driver(self, client: str) -> Driver:
-        held = self._drivers.get(client)
-        if held is None or not held.alive:
-            kind, env = self._adapters[client].driver_of(client)
-            held = self._drivers[client] = Driver(self._adapters[client].command, kind, env, SILENCE_S)
-        return held
-
-    def close(self) -> None:
-        for held in self._drivers.values():
-            held.bye()
-        self._drivers.clear()
-
-    def __enter__(self) -> Fuzzer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _driver(self, client: str) -> Driver:
+        return self._judge.driver(client, {})
 
     def difference(self, raw: dict[str, Any]) -> str:
         """The differences in this scenario, in words; "" without any. Raises DriverSkipped.
@@ -111,8 +94,8 @@ class Fuzzer:
         without connections where there is one."""
         case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, **_rest(raw))
         run = Run(case, client, case.schemes[0], "direct")
-        driver = self.driver(client)
-        api = api_of(self.driver(self.client), driver) if client == "stock" else None
+        driver = self._driver(client)
+        api = api_of(self._driver(self.client), driver) if client == "stock" else None
         try:
             seen = play(run, driver, api=api)
         except DriverFault as fault:
@@ -181,31 +164,32 @@ def hunt(fuzzer: Fuzzer, count: int, seed: int, part: Part) -> None:
         part.texts.append(last[1])
 
 
-def play_part(adapter: Adapter, client: str, count: int, seed: int) -> Part:
-    """Play a part of an adapter's scenarios."""
+def play_part(client: str, count: int, seed: int, judge: Judge) -> Part:
+    """Play a part of an adapter's scenarios with the drivers of this judge."""
     started = time.monotonic()
-    part = Part(adapter, client)
+    part = Part(judge.adapter.name, client)
     try:
-        with Fuzzer(adapter, client) as fuzzer:
-            turn = 0
-            while part.ran < count and part.skipped <= count and len(part.cases) < MOST:
-                hunt(fuzzer, count - part.ran, seed * 1000 + turn, part)
-                turn += 1
+        fuzzer = Fuzzer(judge, client)
+        turn = 0
+        while part.ran < count and part.skipped <= count and len(part.cases) < MOST:
+            hunt(fuzzer, count - part.ran, seed * 1000 + turn, part)
+            turn += 1
     except (DriverFault, DriverSkipped) as fault:
         part.fault = str(fault)
     part.seconds = time.monotonic() - started
     counts = f"{part.ran} scenarios, {part.skipped} skipped, {len(part.cases)} differ at first"
-    print(f"fuzz {adapter.name} {client}: {counts}, {part.seconds:.0f} s", flush=True)
+    print(f"fuzz {part.adapter} {client}: {counts}, {part.seconds:.0f} s", flush=True)
     return part
 
 
 def shares_of(
-    judges: list[Judge], clients: list[str] | None, count: int, seed: int, jobs: int, *, draw: bool = False
+    judges: Iterable[Judge], clients: list[str] | None, count: int, seed: int, jobs: int, *, draw: bool = False
 ) -> list[Share]:
     """`count` scenarios of each adapter, shared among its clients or, with `draw`, for one that the seed draws."""
     shares = []
-    for adapter, own in ((judge.adapter, judge.own) for judge in judges if not judge.adapter.guest):
-        kinds = [one for one in own if one in (clients or own) and _whole(adapter, one)]
+    for judge in judges:
+        adapter = judge.adapter
+        kinds = [one for one in judge.own if one in (clients or judge.own) and _whole(adapter, one)]
         if draw:
             kinds = random.Random(f"{seed}/{adapter.name}").sample(kinds, min(1, len(kinds)))
         each = -(-count // len(kinds)) if kinds else 0
@@ -213,40 +197,42 @@ def shares_of(
         for number, kind in enumerate(kinds):
             for first in range(0, each, size):
                 many, its_seed = min(size, each - first), seed * 1000 + number * 100 + first // size
-                task = partial(play_part, adapter, kind, many, its_seed)
-                shares.append(Share(adapter.name, f"fuzz {kind}", seconds=many * SECONDS, task=task))
+                task = partial(play_part, kind, many, its_seed)
+                shares.append(Share(adapter.name, kind, seconds=many * SECONDS, task=task))
     return shares
 
 
-def results_of(parts: list[Part], folder: Path) -> list[Result]:
+def results_of(judges: dict[str, Judge], parts: list[Part], folder: Path) -> list[Result]:
     """The results by adapter and client. What differs is played again, when nothing else runs; if it still differs, it
     is written to `folder` as a case."""
     results: list[Result] = []
-    for name in dict.fromkeys(part.adapter.name for part in parts):
-        mine = [part for part in parts if part.adapter.name == name]
+    for name in dict.fromkeys(part.adapter for part in parts):
+        mine = [part for part in parts if part.adapter == name]
         kinds = dict.fromkeys(part.client for part in mine)
-        done = [_result(name, client, [one for one in mine if one.client == client], folder) for client in kinds]
+        with judges[name] as judge:
+            done = [_result(judge, client, [one for one in mine if one.client == client], folder) for client in kinds]
         write_junit(done, folder / f"judge-fuzz-{name}.xml", f"judge-fuzz-{name}")
         results += done
     return results
 
 
-def _settled(parts: list[Part]) -> list[tuple[dict[str, Any], str]]:
+def _settled(judge: Judge, parts: list[Part]) -> list[tuple[dict[str, Any], str]]:
     """The scenarios that still differ, alone and in fresh drivers."""
     stay = []
     for part in parts:
         for case in part.cases:
-            with Fuzzer(part.adapter, part.client) as fuzzer:
-                text = fuzzer.difference(case)
+            judge.close()
+            text = Fuzzer(judge, part.client).difference(case)
             if text:
                 stay.append((case, text))
     return stay
 
 
-def _result(name: str, client: str, parts: list[Part], folder: Path) -> Result:
+def _result(judge: Judge, client: str, parts: list[Part], folder: Path) -> Result:
+    name = judge.adapter.name
     faults = [part.fault for part in parts if part.fault]
     ran, skipped = sum(part.ran for part in parts), sum(part.skipped for part in parts)
-    differ = _settled(parts)
+    differ = _settled(judge, parts)
     status = Status.FAULT if faults else Status.DEVIATES if differ else Status.OK
     if not faults and skipped * 2 > ran:
         status, faults = Status.DEVIATES, [f"{skipped} scenarios could not be played, beside {ran}: nothing is proved"]

@@ -77,7 +77,7 @@ class Judge:
     def meet(self, client: str) -> None:
         """Learn what a client can do, so that no driver is started in vain."""
         try:
-            self.can[client] = self._driver(client, {}).capabilities
+            self.can[client] = self.driver(client, {}).capabilities
         except DriverSkipped as skipped:
             self.can[client] = str(skipped)
         except DriverFault:
@@ -211,7 +211,7 @@ class Judge:
     def _judge(self, run: Run, result: Result) -> None:
         if reason := self.why_not(run):
             raise DriverSkipped(reason)
-        driver = self._driver(run.client, run.case.env)
+        driver = self.driver(run.client, run.case.env)
         verdict = Verdict()
         if run.case.expect or run.case.example or not run.case.same:
             verdict = judge(play(run, driver, self._trace))
@@ -219,7 +219,7 @@ class Judge:
             own_text = run.client in self.adapter.own_messages or "outcome" not in run.case.same
             facets = [*run.case.same, *([] if own_text else ["message"])]
             plays = 1 if self.drawn else PLAYS
-            verdict.problems += compare(run, driver, self._driver("stock", {}), facets, plays, self._trace)
+            verdict.problems += compare(run, driver, self.driver("stock", {}), facets, plays, self._trace)
         if verdict.problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:
@@ -241,7 +241,7 @@ class Judge:
 
     # -- driver processes ---------------------------------------------------------------------------------
 
-    def _driver(self, client: str, env: dict[str, str]) -> Driver:
+    def driver(self, client: str, env: dict[str, str]) -> Driver:
         key = (client, " ".join(f"{name}={value}" for name, value in sorted(env.items())))
         held = self._drivers.get(key)
         if isinstance(held, DriverFault):

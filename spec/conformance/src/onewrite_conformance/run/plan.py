@@ -20,7 +20,7 @@ STAY = 2.0  # how much less may be left of an adapter whose drivers a worker has
 
 @dataclass
 class Share:
-    """Runs of one adapter's client, a look at it by the syscall witness, or a `task` whose value is the result.
+    """Runs of one adapter's client, a look at it by the syscall witness, or a `task` that gets the judge.
 
     `seconds` is a guess of what they take.
     """
@@ -30,7 +30,7 @@ class Share:
     paths: list[list[str]] = field(default_factory=list)  # of each list one is judged
     traced: bool = False
     seconds: float = START_S
-    task: Callable[[], Any] | None = None
+    task: Callable[[Any], Any] | None = None
 
     @property
     def lane(self) -> tuple[str, str]:

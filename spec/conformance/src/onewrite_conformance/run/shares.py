@@ -135,12 +135,11 @@ def _work(shares: Iterator[Share | None], judges: dict[str, Judge]) -> Iterator[
     try:
         for share in shares:
             assert share is not None
-            if share.task is not None:
-                yield share.task()
-                continue
             if judge is not None and judge is not judges[share.adapter]:
                 judge.close()
             judge = judges[share.adapter]
+            if share.task is not None:
+                yield share.task(judge)
             if share.traced:
                 yield syscall_result(judge.adapter, share.client)
             yield from judge.results([judge.by_path[path] for path in paths] for paths in share.paths)

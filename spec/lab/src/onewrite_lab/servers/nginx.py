@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from onewrite_lab.servers.children import Children, LabError, guarded, installed
+from onewrite_lab.servers.network import LOOPBACK
 
 __all__ = ["Nginx"]
 
@@ -41,15 +41,8 @@ class Nginx:
         # The sockets listen already: only an answer shows that nginx has them.
         deadline = time.monotonic() + 15
         for name, port in self.ports.items():
-            while not _answers(port):
+            while not LOOPBACK.answers(port, 0.5):
                 if child.ended():
                     raise LabError(f"nginx did not start{child.last_words()}")
                 if time.monotonic() > deadline:
                     raise LabError(f"nginx does not answer at {name}{child.last_words()}")
-
-
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=0.5) as sock:
-        sock.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        return bool(sock.recv(1))
-    return False
