@@ -31,7 +31,6 @@ JUDGED = 8
 #: Which instrumentation makes the spans of a client.
 CLIENTS = {
     "manager": "urllib3.URLLib3Instrumentor",
-    "pool": "urllib3.URLLib3Instrumentor",
     "requests": "requests.RequestsInstrumentor",
     "httpx": "httpx.HTTPXClientInstrumentor",
     "asyncio": "httpx.HTTPXClientInstrumentor",
@@ -72,28 +71,6 @@ def manager(own: bool, listener: typing.Any) -> typing.Iterator[Client]:
 
     yield ask
     http.clear()
-
-
-@contextlib.contextmanager
-def pool(own: bool, listener: typing.Any) -> typing.Iterator[Client]:
-    pools: dict[str, typing.Any] = {}
-
-    def ask(method: str, url: str, body: typing.Any = None, later: bool = False) -> int:
-        base, slash, path = url.rpartition("/")
-        if base not in pools:
-            host, port = base.removeprefix("http://").split(":")
-            made = onewrite.HTTPConnectionPool if own else urllib3.HTTPConnectionPool
-            pools[base] = made(host, int(port), **({"listener": listener} if own else {}))
-        response = pools[base].request(
-            method, slash + path, body=body, retries=urllib3.Retry(2, connect=0, read=0), preload_content=not later
-        )
-        response.read()
-        response.release_conn()
-        return int(response.status)
-
-    yield ask
-    for one in pools.values():
-        one.close()
 
 
 @contextlib.contextmanager
@@ -148,7 +125,6 @@ def with_asyncio(own: bool, listener: typing.Any) -> typing.Iterator[Client]:
 
 MAKERS: dict[str, typing.Any] = {
     "manager": manager,
-    "pool": pool,
     "requests": with_requests,
     "httpx": with_httpx,
     "asyncio": with_asyncio,
@@ -289,7 +265,7 @@ def test_spans_are_those_over_stock_with_phases(
     # instrumentation with a span for each hop of a manager; requests with a call for each hop, within one span.
     logs = ours.telemetry.logs()
     calls = len(ours.came)
-    assert len(logs) == calls + (name not in ("manager", "pool"))
+    assert len(logs) == calls + (name != "manager")
     assert len(spans) == calls + (name in ("manager", "httpx", "asyncio"))
     by_id = {span.context.span_id: (span, found) for span, found in zip(spans, phases, strict=True)}
     last = {log.span_id: log for log in logs}
