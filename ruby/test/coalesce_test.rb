@@ -76,6 +76,15 @@ class CoalesceTest < OnewriteTest
     end
   end
 
+  # MSG_MORE: one segment, although head and body are not joined.
+  def test_more_than_is_joined_leaves_in_one_segment
+    skip "this Ruby has no MSG_MORE" unless RUBY_ENGINE == "ruby" && Socket.const_defined?(:MSG_MORE)
+    tap = tap_server
+    http = session(tap)
+    TIMES.times { http.request(post("/", "x" * 20_000)) }
+    assert_equal 1, tap.segments
+  end
+
   [16_385, 1_000_000].each do |size|
     [false, true].each do |tls|
       define_method("test_#{size} bytes begin with a write of head and body over #{tls ? "TLS" : "TCP"}") do

@@ -234,32 +234,6 @@ class OpenTelemetryTest < OnewriteTest
     found["metrics"].each_key { |name| assert_includes readme, name }
   end
 
-  def test_killed_and_cancelled_calls
-    tap = tap_server { |seen| seen.line.include?("slow") ? sleep(1) && :close : Tap::OK }
-    found = run_with(<<~'RUBY', "PORT" => tap.port.to_s)
-      require "timeout"
-      configure
-      ours
-      http = session.start
-      200.times do |index|
-        Timeout.timeout(0.0005 * (index % 7)) { http.get("/") }
-      rescue Timeout::Error
-        next
-      end
-      killed = session.start
-      sent = Queue.new
-      killed.onewrite_listener = Class.new(Onewrite::TimingListener) { define_method(:on_request_end) { |_| sent << true } }.new
-      thread = Thread.new { killed.get("/slow") }
-      sent.pop
-      thread.kill.join
-      report
-    RUBY
-    connected = found["logs"].sum { |one| one["body"]["attempts"].count { |attempt| attempt.key?("reused") } }
-    assert_in_delta connected, points(found, "onewrite.requests").sum { |one| one["value"] }, 2 # the hook itself may be ended
-    assert_includes found["logs"].map { |one| one["body"]["outcome"] }, "cancelled"
-    assert_equal 0, found["hook_errors"]
-  end
-
   # As the SDK's own exporters, these send over Net::HTTP.
   def test_requests_of_exporters_are_left_out
     tap = tap_server
@@ -352,16 +326,5 @@ class OpenTelemetryTest < OnewriteTest
     assert_empty found["logs"]
     assert_equal [[[1, 2], 2]], points(found, "onewrite.wait.duration").map { |one| one.values_at("explicit_bounds", "count") }
     assert_equal [true, false, 0], found["removed"]
-  end
-
-  def test_switched_off
-    found = run_with(<<~'RUBY', "PORT" => tap_server.port.to_s, "ONEWRITE_DISABLED" => "1")
-      configure
-      ours
-      session.get("/")
-      report
-    RUBY
-    assert_equal [[], {}], found.values_at("logs", "metrics")
-    refute(client_spans(found)[0]["attributes"].keys.any? { |name| name.start_with?("onewrite.") })
   end
 end

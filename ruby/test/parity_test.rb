@@ -283,20 +283,6 @@ class ParityTest < OnewriteTest
     end
   end
 
-  # @return [Hash] the variables of each of *objects*
-  def variables(*objects)
-    objects.map { |one| [one.class, one.instance_variables.sort, one.singleton_methods, one.frozen?] }
-  end
-
-  def test_nothing_is_set_on_requests_and_responses
-    assert_parity do |http|
-      request = post("/", "x" * 200)
-      stream = post("/", nil, "Content-Length" => "5", "Content-Type" => "text/plain")
-      stream.body_stream = StringIO.new("hello")
-      variables(request, http.request(request), stream, http.request(stream))
-    end
-  end
-
   def test_a_session_has_nothing_and_its_socket_one_variable_until_it_finishes
     Onewrite.on_timing { nil }
     http = session(tap_server)
