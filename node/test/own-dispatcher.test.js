@@ -8,6 +8,7 @@ import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
 
+const chunks = async function * () { yield 'one'; yield 'write' }
 const connect = { ca: localhostIdentity().cert }
 const poolOf = (hooks) => (origin, options) => new undici.Pool(origin, { ...options, factory: clientFactory(hooks) })
 
@@ -25,7 +26,7 @@ for (const [name, make] of Object.entries(makers)) {
         const server = await startServer(answerOk, { secure })
         const seen = recorder()
         const dispatcher = make(server.origin, seen.hooks, connections)
-        const send = async (path) => (await undici.request(`${server.origin}${path}`, { dispatcher, method: 'POST', body: 'hello' })).body.text()
+        const send = async (path) => (await undici.request(`${server.origin}${path}`, { dispatcher, method: 'POST', body: chunks() })).body.text()
         try {
           assert.equal(await send('/first'), 'ok')
           const first = await seen.last()

@@ -5,10 +5,9 @@ import diagnosticsChannel from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import net from 'node:net'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
-import { Agent, HttpAgent, HttpsAgent, ProxyAgent } from '../src/index.js'
+import { Agent, HttpAgent, HttpsAgent } from '../src/index.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
 
@@ -168,25 +167,4 @@ test('a socket on which others have put their methods keeps working after an upg
   assert.ok(written.length >= 3)
   socket.destroy()
   await agent.destroy()
-}))
-
-test('a tunnel through a proxy: a form and a stream arrive, with hooks and without', () => withServer(false, async ({ port }) => {
-  const proxy = http.createServer()
-  proxy.on('connect', (_, socket) => {
-    const upstream = net.connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
-    upstream.pipe(socket).pipe(upstream)
-    for (const each of [upstream, socket]) each.on('error', () => socket.destroy())
-  })
-  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(undefined)))
-  const uri = `http://127.0.0.1:${/** @type {net.AddressInfo} */ (proxy.address()).port}`
-  for (const ours of [{}, hooks]) {
-    const agent = new ProxyAgent({ uri, proxyTunnel: true, ...ours })
-    for (let round = 0; round < 3; round++) {
-      const { body } = await undici.request(`http://127.0.0.1:${port}/`, { dispatcher: agent, method: 'POST', body: (async function * () { yield 'a'; yield 'b' })() })
-      assert.equal(await body.text(), 'ok')
-    }
-    await agent.destroy()
-  }
-  proxy.closeAllConnections()
-  proxy.close()
 }))

@@ -7,10 +7,8 @@ import assert from 'node:assert/strict'
 import https from 'node:https'
 import { describe, test } from 'node:test'
 import { Readable } from 'node:stream'
-import { NodeHttpHandler } from '@smithy/node-http-handler'
 import axios from 'axios'
 import got from 'got'
-import needle from 'needle'
 import { guardNodeHttp, HttpsAgent, unguardNodeHttp } from '../src/http/index.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
@@ -36,15 +34,7 @@ async function * turns () {
 /** @type {Record<string, (url: string, agent: any) => Promise<any>>} */
 const calls = {
   'got, a form': (url, agent) => got.post(url, { body: form(), agent: { https: agent }, retry: { limit: 0 } }),
-  'got, a stream': (url, agent) => got.post(url, { body: Readable.from(turns()), agent: { https: agent }, retry: { limit: 0 } }),
-  'axios, a stream': (url, agent) => axios.post(url, Readable.from(turns()), { httpsAgent: agent, maxRedirects: 0 }),
-  'needle, a stream': (url, agent) => needle('post', url, Readable.from(turns()), { agent, stream_length: TURNS * 50 }),
-  '@smithy/node-http-handler, a stream': async (url, agent) => {
-    const { hostname, port, protocol } = new URL(url)
-    const request = { method: 'POST', protocol, hostname, port: Number(port), path: '/', headers: { 'content-length': String(TURNS * 50) }, query: {}, body: Readable.from(turns()) }
-    const { response } = await new NodeHttpHandler({ httpsAgent: agent }).handle(/** @type {any} */ (request))
-    for await (const part of response.body) assert.ok(part.length > 0)
-  }
+  'axios, a stream': (url, agent) => axios.post(url, Readable.from(turns()), { httpsAgent: agent, maxRedirects: 0 })
 }
 
 /** The segments of each of 20 requests on one kept connection, least first. */
@@ -64,8 +54,10 @@ const options = { keepAlive: true, maxSockets: 1, ca }
 describe(`on Node ${process.versions.node} over https`, () => {
   for (const [name, call] of Object.entries(calls)) {
     const least = name === 'got, a form' ? 3 : TURNS
+    /** Node's own agent, played once. @type {Promise<number[]> | undefined} */
+    let stock
     const check = async (ours) => {
-      const control = await segments(call, new https.Agent(options))
+      const control = await (stock ??= segments(call, new https.Agent(options)))
       const counts = await ours()
       // At least half of ours leave as they are written. When the machine pauses, nothing is joined, so the minimum of the
       // control counts.
