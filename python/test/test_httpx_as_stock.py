@@ -24,7 +24,7 @@ import httpx_exchanges
 import onewrite
 import onewrite.httpx
 from httpx_clients import LIBRARIES, Clients
-from tap import Peer, Seen, Tap, listening, mode, reply
+from tap import Peer, Seen, Tap, listening, mode, reply, until
 
 #: When sending or reading fails, httpx and httpcore leave generators unfinished, and trio warns of these.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -226,6 +226,21 @@ def test_a_server_that_does_not_read(runtime: str, way: str) -> None:
     listener.close()
     assert "Timeout" in stock
     assert ours == stock
+
+
+def test_an_answer_that_came_before_its_request(runtime: str, way: str, tap: typing.Any) -> None:
+    """httpcore takes it without reading; the request is sent all the same."""
+    server = tap(lambda peer, seen: peer.send(reply(b"one") + reply(b"two") if "/1" in seen.line else b""))
+    calls = [("POST", server.url(f"/{number}"), {"content": b"x"}) for number in (1, 2)]
+    found = []
+    for one in ("stock", way):
+        server.seen.clear()
+        answers = Clients("httpx", runtime, one).run(calls)
+        until(lambda: len(server.seen) == 2)
+        found.append(([answer.text for answer in answers], [(seen.head, seen.connection) for seen in server.seen]))
+        server.connections = 0
+    assert found[0] == found[1]
+    assert found[0][0] == ["one", "two"]
 
 
 # -- install() --------------------------------------------------------------------------------------
