@@ -43,29 +43,34 @@ after(async () => {
   proxy.server.close()
 })
 
+/** Made one after the other in one process. */
+const CHOSEN = {
+  ProxyAgent: 'new undici.ProxyAgent("http://127.0.0.1:1")',
+  MockAgent: 'new undici.MockAgent()',
+  'Agent with an option': 'new undici.Agent({ keepAliveTimeout: 1000 })',
+  'Agent with a limit': 'new undici.Agent({ maxOrigins: 5 })',
+  'Agent with a certificate': 'new undici.Agent({ connect: { ca: "x" } })',
+  'Agent with a connector': 'new undici.Agent({ connect () {} })',
+  'Agent with a factory': 'new undici.Agent({ factory: (origin, options) => new undici.Pool(origin, options) })',
+  'Agent, composed': 'new undici.Agent().compose(undici.interceptors.redirect())',
+  'Agent whose dispatch was replaced': 'Object.assign(new undici.Agent(), { dispatch () { return true } })',
+  'class of the program': 'new (class Agent extends undici.Agent {})()',
+  'class of the program with dispatch': 'new (class Agent extends undici.Agent { dispatch (...args) { return super.dispatch(...args) } })()',
+  'EnvHttpProxyAgent of the program': 'new (class EnvHttpProxyAgent extends undici.EnvHttpProxyAgent {})()',
+  'EnvHttpProxyAgent with a factory': 'new undici.EnvHttpProxyAgent({ factory: (origin, options) => new undici.Pool(origin, options) })',
+  RetryAgent: 'new undici.RetryAgent(new undici.Agent())',
+  Pool: 'new undici.Pool("http://localhost")',
+  'plain object': '{ dispatch () { return true } }',
+  'object whose class cannot be read': '{ dispatch () { return true }, get constructor () { throw new Error("private") } }'
+}
+
 describe('what the program has chosen stays, with one warning', () => {
-  for (const [name, make] of Object.entries({
-    ProxyAgent: 'new undici.ProxyAgent("http://127.0.0.1:1")',
-    MockAgent: 'new undici.MockAgent()',
-    'Agent with an option': 'new undici.Agent({ keepAliveTimeout: 1000 })',
-    'Agent with a limit': 'new undici.Agent({ maxOrigins: 5 })',
-    'Agent with a certificate': 'new undici.Agent({ connect: { ca: "x" } })',
-    'Agent with a connector': 'new undici.Agent({ connect () {} })',
-    'Agent with a factory': 'new undici.Agent({ factory: (origin, options) => new undici.Pool(origin, options) })',
-    'Agent, composed': 'new undici.Agent().compose(undici.interceptors.redirect())',
-    'Agent whose dispatch was replaced': 'Object.assign(new undici.Agent(), { dispatch () { return true } })',
-    'class of the program': 'new (class Agent extends undici.Agent {})()',
-    'class of the program with dispatch': 'new (class Agent extends undici.Agent { dispatch (...args) { return super.dispatch(...args) } })()',
-    'EnvHttpProxyAgent of the program': 'new (class EnvHttpProxyAgent extends undici.EnvHttpProxyAgent {})()',
-    'EnvHttpProxyAgent with a factory': 'new undici.EnvHttpProxyAgent({ factory: (origin, options) => new undici.Pool(origin, options) })',
-    RetryAgent: 'new undici.RetryAgent(new undici.Agent())',
-    Pool: 'new undici.Pool("http://localhost")',
-    'plain object': '{ dispatch () { return true } }',
-    'object whose class cannot be read': '{ dispatch () { return true }, get constructor () { throw new Error("private") } }'
-  })) {
-    test(name, async () => {
-      const { out } = await runScript(`${head}
-        const chosen = ${make}
+  let results
+  before(async () => {
+    const { out } = await runScript(`${head}
+      const results = {}
+      for (const [name, make] of Object.entries({ ${Object.entries(CHOSEN).map(([name, code]) => `${JSON.stringify(name)}: () => (${code})`)} })) {
+        const chosen = make()
         undici.setGlobalDispatcher(chosen)
         install({ onTiming () {} })
         install()
@@ -73,10 +78,17 @@ describe('what the program has chosen stays, with one warning', () => {
         const state = status().patches[FETCH]
         const took = uninstall()
         await turn()
-        console.log(JSON.stringify({ same, state, took, after: undici.getGlobalDispatcher() === chosen, warnings }))
-        process.exit()`)
-      assert.deepEqual([out.same, out.took, out.after, out.warnings], [true, false, true, ['ONEWRITE_DISPATCHER_LEFT']])
-      assert.match(out.state, /^left as it is: the program chose it \(class \w+\); use .*(Agent|ProxyAgent)/)
+        results[name] = { same, state, took, after: undici.getGlobalDispatcher() === chosen, warnings: warnings.splice(0) }
+      }
+      console.log(JSON.stringify(results))
+      process.exit()`)
+    results = out
+  })
+  for (const name of Object.keys(CHOSEN)) {
+    test(name, () => {
+      const { same, state, took, after, warnings } = results[name]
+      assert.deepEqual([same, took, after, warnings], [true, false, true, ['ONEWRITE_DISPATCHER_LEFT']])
+      assert.match(state, /^left as it is: the program chose it \(class \w+\); use .*(Agent|ProxyAgent)/)
     })
   }
 })
