@@ -77,12 +77,9 @@ for (const secure of [false, true]) {
         await pipeline(chunked(), duplex, async (source) => { for await (const part of source) parts.push(part) })
         return JSON.parse(Buffer.concat(parts).toString())
       },
-      'axios, JSON': async (url) => (await axios.post(url, { a: 1 }, forAxios())).data,
       'axios, stream': async (url) => (await axios.post(url, chunked(), { ...forAxios(), maxRedirects: 0 })).data,
       'got, JSON': (url) => got.post(url, { json: { a: 1 }, agent: forGot(), retry: { limit: 0 } }).json(),
-      'node-fetch, JSON': async (url) => (await nodeFetch(url, { method: 'POST', body: json({ a: 1 }), agent: httpAgent })).json(),
       'node-fetch, stream': async (url) => (await nodeFetch(url, { method: 'POST', body: chunked(), agent: httpAgent })).json(),
-      'needle, JSON': async (url) => (await needle('post', url, { a: 1 }, { json: true, agent: httpAgent })).body,
       'needle, stream': async (url) => (await needle('post', url, chunked(), { agent: httpAgent, stream_length: 200 })).body,
       '@smithy/node-http-handler': async (url) => {
         const { hostname, port, protocol } = new URL(url)
@@ -134,20 +131,6 @@ for (const secure of [false, true]) {
     test('openai streams an answer, and the events say when it began and ended', { skip: refusesDispatcher }, () => streamed(secure, agent, seen))
   })
 }
-
-describe('got, which writes a form in several turns', () => {
-  test('a form arrives whole through HttpAgent', async () => {
-    const tap = await startTap({ answer: echo, count: false })
-    const httpAgent = new HttpAgent({ keepAlive: true })
-    const form = new FormData()
-    form.append('a', 'b')
-    form.append('f', new Blob(['x'.repeat(200)]), 'x.txt')
-    const { size } = await got.post(tap.origin, { body: /** @type {any} */ (form), agent: { http: /** @type {any} */ (httpAgent) } }).json()
-    assert.ok(size > 300)
-    httpAgent.destroy()
-    await tap.close()
-  })
-})
 
 /** Each word of the answer is sent only when the client has had the one before it. */
 async function streamed (secure, agent, seen) {

@@ -8,7 +8,7 @@ import * as undici from 'undici'
 import { holdUnfinished } from '../src/wire/coalesce.js'
 import { Agent } from '../src/index.js'
 import { until } from './support/record.js'
-import { answerOk, OK, startServer } from './support/server.js'
+import { answerOk, startServer } from './support/server.js'
 
 const CHUNKED_HEAD = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n'
 const LENGTH_HEAD = (size) => `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${size}\r\n\r\n`
@@ -176,24 +176,6 @@ test('a request aborted in the turn it is written leaves the next one whole', as
       assert.equal(await answer.text(), 'ok')
     }
     assert.equal(heads.filter((line) => line === 'POST /whole HTTP/1.1').length, 5)
-  } finally {
-    await agent.destroy()
-    await server.close()
-  }
-})
-
-test('pipelined requests keep their order and bounds', async () => {
-  const lines = []
-  const server = await startServer((socket, data) => {
-    for (const [, path] of data.toString('latin1').matchAll(/GET (\/\d+) /g)) {
-      lines.push(path)
-      socket.write(OK)
-    }
-  })
-  const agent = new Agent({ connections: 1, pipelining: 8 })
-  try {
-    await Promise.all(Array.from({ length: 24 }, async (_, index) => (await undici.request(`${server.origin}/${index}`, { dispatcher: agent })).body.text()))
-    assert.deepEqual(lines, Array.from({ length: 24 }, (_, index) => `/${index}`))
   } finally {
     await agent.destroy()
     await server.close()

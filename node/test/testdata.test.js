@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { inspect } from 'node:util'
 import { errorKind } from '../src/errors.js'
 import { otelAttributes, otelPhases } from '../src/opentelemetry/attributes.js'
 import { Attempt } from '../src/timing/attempt.js'
@@ -98,7 +99,12 @@ describe('JSON', () => {
 })
 
 describe('the text form', () => {
-  for (const row of table('text_form').rows) test(row.record, { skip: skipped(row) }, () => assert.equal(String(recordOf(records[row.record])), row.text))
+  for (const row of table('text_form').rows) {
+    test(row.record, { skip: skipped(row) }, () => {
+      const timing = recordOf(records[row.record])
+      assert.deepEqual([String(timing), inspect(timing)], [row.text, row.text])
+    })
+  }
 })
 
 describe('mappers', () => {
