@@ -1,4 +1,4 @@
-// Options: code over environment over default. That what is switched off is stock: the judge's cfg/8 and cfg/15.
+// Options: code over environment over default. What they do on the wire: the judge's cfg/8 and cfg/15.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -7,9 +7,22 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as undici from 'undici'
 import { isSupported } from '../src/base-version.js'
-import { readEnvironment, resolveConfig } from '../src/config.js'
+import { mostHeld, readEnvironment, resolveConfig, setsNoDelay } from '../src/config.js'
 import { Agent, agentFactory, clientFactory, Pool } from '../src/index.js'
 import { startTap } from './support/tap.js'
+
+test('what is switched off is left to the base library; the rest is not', () => {
+  const found = (options) => [mostHeld(resolveConfig(options)) > 0, setsNoDelay(resolveConfig(options))]
+  for (const [options, wanted] of /** @type {[import('../src/config.js').Options, boolean[]][]} */ ([
+    [{}, [true, true]],
+    [{ disabled: true }, [false, false]],
+    [{ observe: true }, [false, false]],
+    [{ coalesceDisabled: true }, [false, true]],
+    [{ coalesceMax: 0 }, [false, true]],
+    [{ nodelayDisabled: true }, [true, false]],
+    [{ hooksDisabled: true }, [true, true]]
+  ])) assert.deepEqual(found(options), wanted, JSON.stringify(options))
+})
 
 describe('the environment', () => {
   const warningsOf = (env) => {

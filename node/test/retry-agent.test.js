@@ -89,27 +89,3 @@ test('a retry of a request that undici\'s cache makes after it has answered is s
     await server.close()
   }
 })
-
-describe('the url of a record', () => {
-  for (const [name, opts, told] of /** @type {[string, (origin: string) => any, (origin: string) => string][]} */ ([
-    ['credentials in the origin', (origin) => ({ origin: origin.replace('//', '//user:pass@'), path: '/a' }), (origin) => `${origin}/a`],
-    ['an origin that is a URL', (origin) => ({ origin: new URL(origin), path: '/a' }), (origin) => `${origin}/a`],
-    ['a signature', (origin) => ({ origin, path: '/a?b=1&X-Goog-Signature=c&sig=d' }), (origin) => `${origin}/a?b=1&X-Goog-Signature=REDACTED&sig=REDACTED`],
-    ['a whole URL, for a proxy that forwards', (origin) => ({ origin, path: 'http://user:pass@example.test/a' }), () => 'http://example.test/a']
-  ])) {
-    test(name, async () => {
-      const server = await startServer((socket) => socket.write(OK))
-      const seen = recorder()
-      const agent = new Agent(seen.hooks)
-      try {
-        await (await agent.request({ method: 'GET', ...opts(server.origin) })).body.text()
-        await until(() => seen.timings.length > 0)
-        assert.equal(seen.timings[0].url, told(server.origin))
-        assert.equal(seen.events[0].url, told(server.origin))
-      } finally {
-        await agent.destroy()
-        await server.close()
-      }
-    })
-  }
-})

@@ -11,7 +11,7 @@ import { describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { guardNodeHttp, HttpAgent, install, Pool, unguardNodeHttp, uninstall } from '../../src/index.js'
+import { guardNodeHttp, HttpAgent, install, unguardNodeHttp, uninstall } from '../../src/index.js'
 import { modeOf, startTap } from '../../test/support/tap.js'
 
 const require = createRequire(import.meta.url)
@@ -68,15 +68,6 @@ const CLIENTS = {
   request: (url, agent) => new Promise((resolve, reject) => require('request').post({ url, body, agent, headers: type, gzip: true },
     (error, response, text) => error ? reject(error) : resolve({ status: response.statusCode, text }))),
   'make-fetch-happen': async (url, agent) => ofResponse(await require('make-fetch-happen')(url, { agent, method: 'POST', body, headers: type, retry: false })),
-  gaxios: async (url, agent) => {
-    const { status, data } = await require('gaxios').request({ url, agent, method: 'POST', data: body, headers: type, responseType: 'text', retry: false })
-    return { status, text: data }
-  },
-  phin: async (url, agent) => {
-    const phin = await load('phin')
-    const { statusCode, body: read } = await (phin.default ?? phin)({ url, method: 'POST', data: body, headers: type, compression: true, axiosOpts: { httpAgent: agent } })
-    return { status: statusCode, text: String(read) }
-  },
   wreck: async (url, agent) => {
     const Wreck = require('@hapi/wreck')
     const response = await Wreck.request('post', url, { payload: body, headers: type, agent })
@@ -145,7 +136,8 @@ const CHAT = { id: '1', object: 'chat.completion', choices: [{ index: 0, message
 const MESSAGE = { id: '1', type: 'message', role: 'assistant', content: [{ type: 'text', text: 'hi' }] }
 
 /**
- * One call of an SDK: what it sends, over an agent of node:http or over fetch, and what the server answers.
+ * One call of an SDK: what it sends, over an agent of node:http or over fetch, and what the server answers. Elasticsearch's:
+ * @elastic/transport in test/clients.test.js.
  * @type {Record<string, {call: (origin: string, agent: http.Agent) => Promise<any>, answer?: any, headers?: string, status?: number, segments?: number}>}
  */
 const SDKS = {
@@ -154,14 +146,6 @@ const SDKS = {
     async call (baseURL) {
       const { OpenAI } = await load('openai')
       return new OpenAI({ baseURL, apiKey: 'k', maxRetries: 0 }).chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
-    }
-  },
-  'openai, node-fetch 2': {
-    answer: CHAT,
-    async call (baseURL, agent) {
-      const { OpenAI } = await load('openai')
-      const { default: nodeFetch } = await load('node-fetch-2')
-      return new OpenAI({ baseURL, apiKey: 'k', maxRetries: 0, fetch: nodeFetch, fetchOptions: { agent } }).chat.completions.create({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
     }
   },
   '@anthropic-ai/sdk, fetch': {
@@ -179,15 +163,6 @@ const SDKS = {
       return { status, data }
     }
   },
-  '@octokit/core, node-fetch 2': {
-    answer: { number: 1 },
-    async call (baseUrl, agent) {
-      const { Octokit } = await load('@octokit/core')
-      const { default: nodeFetch } = await load('node-fetch-2')
-      const { status, data } = await new Octokit({ baseUrl, request: { fetch: (url, options) => nodeFetch(url, { ...options, agent }) } }).request('POST /repos/o/r/issues', { title: 't' })
-      return { status, data }
-    }
-  },
   'AWS S3': {
     answer: '',
     headers: 'etag: "1"\r\n',
@@ -196,15 +171,6 @@ const SDKS = {
       const { NodeHttpHandler } = require('@smithy/node-http-handler')
       const client = new S3Client({ endpoint, region: 'r', credentials: CREDENTIALS, forcePathStyle: true, maxAttempts: 1, requestHandler: new NodeHttpHandler({ httpAgent: agent }) })
       return (await client.send(new PutObjectCommand({ Bucket: 'b', Key: 'k', Body: body }))).ETag
-    }
-  },
-  'AWS DynamoDB': {
-    answer: { Attributes: { a: { S: 'b' } } },
-    async call (endpoint, agent) {
-      const { DynamoDBClient, PutItemCommand } = require('@aws-sdk/client-dynamodb')
-      const { NodeHttpHandler } = require('@smithy/node-http-handler')
-      const client = new DynamoDBClient({ endpoint, region: 'r', credentials: CREDENTIALS, maxAttempts: 1, requestHandler: new NodeHttpHandler({ httpAgent: agent }) })
-      return (await client.send(new PutItemCommand({ TableName: 't', Item: { a: { S: 'b' } } }))).Attributes
     }
   },
   'Azure storage': {
@@ -235,28 +201,6 @@ const SDKS = {
       const { hostname, port } = new URL(origin)
       const { id } = await new Stripe('sk_test', { host: hostname, port, protocol: 'http', httpAgent: agent, maxNetworkRetries: 0, telemetry: false }).customers.create({ name: 'n' })
       return id
-    }
-  },
-  'Elasticsearch, HttpConnection': {
-    answer: { result: 'created' },
-    headers: 'x-elastic-product: Elasticsearch\r\n',
-    async call (node, agent) {
-      const { Client, HttpConnection } = require('@elastic/elasticsearch')
-      return (await new Client({ node, Connection: HttpConnection, agent: () => agent, maxRetries: 0 }).index({ index: 'i', document: { a: 1 } })).result
-    }
-  },
-  'Elasticsearch, UndiciConnection': {
-    answer: { result: 'created' },
-    headers: 'x-elastic-product: Elasticsearch\r\n',
-    async call (node, agent) {
-      const { Client, UndiciConnection } = require('@elastic/elasticsearch')
-      const ours = agent instanceof HttpAgent ? { agent: ({ url }) => new Pool(url.origin) } : {}
-      const client = new Client({ node, Connection: UndiciConnection, maxRetries: 0, ...ours })
-      try {
-        return (await client.index({ index: 'i', document: { a: 1 } })).result
-      } finally {
-        await client.close()
-      }
     }
   }
 }

@@ -1,4 +1,4 @@
-// The tracers and mocks of the matrix: how each is started, and what it has recorded.
+// The tracers and mocks of the matrix: how each is started, and what it has recorded. OpenTelemetry: opentelemetry.test.js.
 //
 // A tracer gives its spans, each as a line without what differs from run to run, and their ids. A mock answers one URL and
 // lets every other request through.
@@ -35,27 +35,6 @@ const MOCK = { clients: ['fetch', 'http'], mocks: true }
 
 /** @param {string} url of the server @returns {Record<string, () => Tool>} */
 export const toolsFor = (url) => ({
-  opentelemetry: () => {
-    const { context, propagation, trace } = require('@opentelemetry/api')
-    const { AsyncLocalStorageContextManager } = require('@opentelemetry/context-async-hooks')
-    const { W3CTraceContextPropagator } = require('@opentelemetry/core')
-    const { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } = require('@opentelemetry/sdk-trace')
-    const exporter = new InMemorySpanExporter()
-    return {
-      package: '@opentelemetry/instrumentation-undici',
-      ...TRACER,
-      start () {
-        context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-        propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-        trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }))
-        const { UndiciInstrumentation } = require('@opentelemetry/instrumentation-undici')
-        const { HttpInstrumentation } = require('@opentelemetry/instrumentation-http')
-        for (const one of [new UndiciInstrumentation(), new HttpInstrumentation()]) one.enable()
-      },
-      spans: () => exporter.getFinishedSpans().map((span) => [span.spanContext().spanId, line(span.name, span.kind, span.status.code, kept(span.attributes, HTTP_NAMES))])
-    }
-  },
-
   'dd-trace': () => {
     const found = []
     return {
