@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import asyncio
+import copy
 import functools
 import io
 import logging
@@ -14,6 +15,7 @@ import socket
 import tempfile
 import threading
 import typing
+import weakref
 
 import pytest
 import requests
@@ -304,6 +306,19 @@ def test_the_class_in_front_does_not_show(tap: typing.Any) -> None:
         response = http.request("GET", tap().url(), preload_content=False)
         assert response.__class__ is urllib3.HTTPResponse
         assert response.data == b"ok"
+
+
+def test_a_closed_connection_keeps_no_socket_and_can_be_copied(tap: typing.Any) -> None:
+    onewrite.install(on_timing=str)
+    for library in (urllib3, onewrite):
+        with library.PoolManager() as http:
+            url = tap().url()
+            http.request("GET", url)
+            conn: typing.Any = http.connection_from_url(url).pool.queue[-1]  # type: ignore[union-attr]
+            sock = weakref.ref(conn.sock)
+            conn.close()
+            assert sock() is None
+            assert type(pickle.loads(pickle.dumps(conn))) is type(copy.deepcopy(conn)) is conn.__class__
 
 
 @pytest.mark.parametrize("name", ["on_timing", *(name for name in vars(onewrite.TimingListener) if name[:3] == "on_")])

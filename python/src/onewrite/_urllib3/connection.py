@@ -120,6 +120,11 @@ class OneWrite(_Behind):
         if isinstance(self, _HTTPSConnection):
             call.step_start("tls")
 
+    def close(self) -> None:
+        """Close the connection, and let go of its socket: see urllib3."""
+        self._onewrite_checked = self._onewrite_connection = None
+        super().close()
+
     # -- sending --------------------------------------------------------------------------------------
 
     if IS_V1:  # in 2.x it calls request()
