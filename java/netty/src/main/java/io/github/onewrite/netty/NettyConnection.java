@@ -15,6 +15,8 @@ import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
+import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -338,11 +340,20 @@ public final class NettyConnection {
     }
 
     void flushes() {
-        exchanges.forEach(Exchange::flushes);
+        each(Exchange::flushes);
     }
 
     void flushed() {
-        exchanges.forEach(Exchange::flushed);
+        each(Exchange::flushed);
+    }
+
+    /** A hook may write another request meanwhile, or close the channel. */
+    private void each(Consumer<Exchange> step) {
+        if (exchanges.size() == 1) {
+            step.accept(exchanges.element());
+        } else {
+            List.copyOf(exchanges).forEach(step);
+        }
     }
 
     EventLoop loop() {

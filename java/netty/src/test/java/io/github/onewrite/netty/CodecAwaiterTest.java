@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SegmentServer;
@@ -49,6 +51,7 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -357,6 +360,26 @@ class CodecAwaiterTest {
             assertEquals("http:///" + status, timing.url());
             assertEquals(status, timing.status().orElseThrow());
             assertTrue(timing.waitNanos().isPresent(), timing::toString);
+        }
+        channel.finishAndReleaseAll();
+    }
+
+    @Test
+    void aHookMayWriteTheNextRequest() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        AtomicBoolean written = new AtomicBoolean();
+        calls.heard(onewrite)
+                .listener(TimingListener.of(event -> {
+                    if (event instanceof TimingEvent.RequestEnd && written.compareAndSet(false, true)) {
+                        post(channel);
+                    }
+                }))
+                .apply(channel.pipeline());
+        post(channel);
+        channel.checkException();
+        for (int status = 200; status < 202; status++) {
+            channel.writeInbound(text(ANSWER.replace("200 OK", status + " OK")));
+            assertEquals(status, calls.next().status().orElseThrow());
         }
         channel.finishAndReleaseAll();
     }

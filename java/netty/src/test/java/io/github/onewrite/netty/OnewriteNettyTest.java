@@ -372,6 +372,7 @@ class OnewriteNettyTest implements AppliedTwice {
         channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
     }
 
+    /** Counted once, however often this was applied; a clone keeps its check. */
     @Test
     void aSocketWithoutNodelayIsCountedUnlessTheBootstrapNamesTheOption() throws Exception {
         try (TestServer server = TestServer.answering()) {
@@ -379,11 +380,13 @@ class OnewriteNettyTest implements AppliedTwice {
             ChannelInitializer<Channel> prepared = new ChannelInitializer<>() {
                 @Override
                 protected void initChannel(Channel channel) {
-                    onewrite.apply(channel.pipeline());
+                    onewrite.apply(onewrite.apply(channel.pipeline()));
                 }
             };
             for (int i = 0; i < 2; i++) {
-                onewrite.apply(bootstrap(server.url(), StubbornChannel.class).handler(prepared))
+                Bootstrap once = onewrite.apply(bootstrap(server.url(), StubbornChannel.class));
+                onewrite.apply(once.clone())
+                        .handler(prepared)
                         .connect()
                         .sync()
                         .channel()
@@ -403,31 +406,8 @@ class OnewriteNettyTest implements AppliedTwice {
         }
     }
 
-    /** A bootstrap keeps its check, a handler is wrapped once, a pipeline has each handler once. */
     @Test
-    void aBootstrapKeepsItsCheck() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        ChannelPoolHandler handler = onewrite.wrap(handler());
-        assertSame(handler, onewrite.wrap(handler));
-        try (TestServer server = TestServer.answering()) {
-            Bootstrap once = onewrite.apply(bootstrap(server.url(), StubbornChannel.class));
-            Bootstrap twice = onewrite.apply(onewrite.apply(once.clone()));
-            try (ChannelPool pool = new FixedChannelPool(twice, handler, 1)) {
-                Channel channel = acquire(pool);
-                onewrite.apply(channel.pipeline());
-                onewrite.begin("POST", server.url()).on(channel);
-                assertEquals(200, postAtOnce(channel));
-                assertEquals(Outcome.OK, calls.next().outcome());
-                assertTrue(calls.none());
-            }
-        }
-        assertEquals(
-                "on; connections without it so far: 1",
-                onewrite.status().patches().get("nodelay"));
-    }
-
-    @Test
-    void switchedOffThePipelineIsAsItWas() {
+    void whatIsSwitchedOffOrWrappedStaysAsItIs() {
         OnewriteNetty off =
                 OnewriteNetty.create().config(OnewriteConfig.defaults().withDisabled(true));
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
@@ -435,6 +415,8 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals(before, off.apply(channel.pipeline()).names());
         ChannelPoolHandler handler = handler();
         assertSame(handler, off.wrap(handler));
+        ChannelPoolHandler wrapped = OnewriteNetty.create().wrap(handler);
+        assertSame(wrapped, OnewriteNetty.create().wrap(wrapped));
         channel.finishAndReleaseAll();
     }
 
