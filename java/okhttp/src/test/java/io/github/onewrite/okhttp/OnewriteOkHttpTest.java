@@ -218,18 +218,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
         }
     }
 
-    @Test
-    void switchedOffNothingIsTouched() {
-        OkHttpClient.Builder builder = new OkHttpClient.Builder();
-        OkHttpClient before = builder.build();
-        OkHttpClient after = OnewriteOkHttp.create()
-                .config(OnewriteConfig.defaults().withDisabled(true))
-                .apply(builder)
-                .build();
-        assertSame(before.socketFactory(), after.socketFactory());
-        assertSame(before.eventListenerFactory(), after.eventListenerFactory());
-    }
-
     /** As in OkHttp, two clients of one pool and one TLS factory share a connection. */
     @Test
     void clientsOfOnePoolShareTheirConnections() throws Exception {
