@@ -47,7 +47,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     who.add_argument(
         "--client",
         action="append",
-        help="client kind: onewrite, patched, stock, control; or a second base library's: "
+        help="client kind: onewrite, patched, stock; or a second base library's: "
         "node:http, httpx, reactor-netty, ahc. May be repeated",
     )
     what = parser.add_argument_group("cases to run")

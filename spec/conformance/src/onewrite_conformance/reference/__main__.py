@@ -70,7 +70,7 @@ class Program:
 
     def _hello(self, message: dict[str, Any]) -> dict[str, Any]:
         self.kind = message["client"]
-        if self.kind not in ("onewrite", "stock", "control"):
+        if self.kind not in ("onewrite", "stock"):
             raise Skipped(f"the reference has no client {self.kind}")
         own = self.kind == "onewrite"
         linux = ["tcp_info", "rwnd_limited"] if own and sys.platform == "linux" else []

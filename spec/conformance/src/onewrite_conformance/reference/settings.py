@@ -26,7 +26,7 @@ class Settings:
         own = kind == "onewrite" and not self._on("disabled", adapter)
         self.own = own or (kind == "onewrite" and broken("ignores_kill_switch"))
         self._on("nodelay_disabled", adapter)  # its stock client has NODELAY on as well: nothing to leave alone
-        self.nodelay = not broken("nodelay") and kind != "control"
+        self.nodelay = not broken("nodelay")
         joins = not self._on("coalesce_disabled", adapter) and (not self._on("observe", adapter) or broken("observe"))
         self.coalesce = self.own and joins
         self.hooks = self.own and not self._on("hooks_disabled", adapter) and not broken("hooks")

@@ -46,14 +46,12 @@ def write_compliance(
     columns = [
         *stock,
         *(f"{name} patched" for name in stock if name in patched),
-        *sorted({one.client for one in results if one.client} - {"onewrite", "patched", "stock", "control"}),
+        *sorted({one.client for one in results if one.client} - {"onewrite", "patched", "stock"}),
         *stock.values(),
     ]
     cells: dict[tuple[str, str], list[Result]] = defaultdict(list)
     bases: dict[str, str] = {}
     for result in results:
-        if result.client == "control":
-            continue
         column = _column(result, stock)
         if result.base:
             bases[column] = result.base

@@ -183,7 +183,7 @@ def _options(run: Run, tap: Tap, driver: Driver, hooks: str | None = None) -> di
         options["proxy"] = tap.proxy_url
     if "timing" not in driver.capabilities:
         options.pop("hooks", None)
-    if run.client in ("stock", "control"):
+    if run.client == "stock":
         options.pop("adapter", None)
     return options
 
