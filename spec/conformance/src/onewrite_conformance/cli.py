@@ -129,7 +129,7 @@ def _contract_results(faults: list[str], requirements: dict[str, Requirement], c
 
 def _list(cases: list[Case]) -> int:
     for case in cases:
-        for client in case.clients:
+        for client in ("onewrite", "patched"):
             for run in case.runs(client):
                 print(f"{run.path:<60} {case.title}")
     return 0

@@ -42,8 +42,6 @@ class Case:
     needs: list[str] = field(default_factory=list)
     schemes: list[str] = field(default_factory=lambda: ["http", "https"])
     routes: list[str] = field(default_factory=lambda: ["direct"])
-    clients: list[str] = field(default_factory=lambda: ["onewrite", "patched"])
-    matrix: bool = True
     env: dict[str, str] = field(default_factory=dict)
     open: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
@@ -157,10 +155,8 @@ def load_cases(folder: Path = CASES) -> list[Case]:
         if case.id in seen:
             faults.append(f"{case.where}: the id {case.id} is taken ({seen[case.id]})")
         seen[case.id] = case.where
-        for client in case.clients:
-            if not any(True for _ in case.runs(client)):
-                faults.append(f"{case.where}: {case.id} has no scheme that goes with its routes")
-                break
+        if not any(case.runs("onewrite")):
+            faults.append(f"{case.where}: {case.id} has no scheme that goes with its routes")
     if faults:
         raise CaseError("\n".join(faults))
     return cases
@@ -243,7 +239,7 @@ def example_case(example: Example) -> Case:
         if key in data:
             expect[key] = data[key]
     known = {"request", "bytes", "segments", "records", "needs", "schemes", "routes", "open", "server", "expect"}
-    unknown = data.keys() - known - {"title", "clients"}
+    unknown = data.keys() - known - {"title"}
     if unknown:
         raise CaseError(f"{example.where}: wire-example has unknown keys {sorted(unknown)}")
     raw: dict[str, Any] = {
@@ -253,7 +249,7 @@ def example_case(example: Example) -> Case:
         "do": [{"request": data["request"], "warmup": 1, "repeat": EXAMPLE_REPEAT}],
         "expect": expect,
     }
-    raw |= {key: data[key] for key in ("needs", "schemes", "routes", "open", "server", "clients") if key in data}
+    raw |= {key: data[key] for key in ("needs", "schemes", "routes", "open", "server") if key in data}
     faults = _faults(raw, _definition("case"), example.where)
     if faults:
         raise CaseError("\n".join(faults))

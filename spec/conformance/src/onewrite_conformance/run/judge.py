@@ -64,8 +64,7 @@ class Judge:
                         yield run
 
     def _clients_of(self, case: Case) -> list[str]:
-        stock = ["stock"] if self.stock and (case.matrix or "stock" in case.clients) else []
-        chosen = stock + [client for client in case.clients if client != "stock"]
+        chosen = [*(["stock"] if self.stock else []), "onewrite", "patched"]
         chosen += self.adapter.seconds_of(case, chosen)
         return [client for client in chosen if self.clients is None or client in self.clients]
 
