@@ -186,6 +186,6 @@ function stateOfFetch () {
 /** @param {Place} place @param {AgentOptions} given @param {boolean} timed its clients take times */
 function agentFor ({ Class = Agent, options }, given, timed) {
   const { hooks, ...config } = configOf(given, true, given.connect)
-  const own = { ...config, timed, ofFetch: true, get hooks () { return hooksOfAll } }
+  const own = { ...config, timed, get hooks () { return hooksOfAll } }
   return new Class(/** @type {any} */ ({ ...options, ...given, [kConfig]: own }))
 }

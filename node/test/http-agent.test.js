@@ -55,6 +55,12 @@ for (const secure of [false, true]) {
   }
 
   describe(secure ? 'HttpsAgent' : 'HttpAgent', () => {
+    test('options that Node takes', () => {
+      for (const options of [undefined, null, 5]) {
+        assert.deepEqual({ ...new Ours(/** @type {any} */ (options)).options }, { ...new Stock(/** @type {any} */ (options)).options })
+      }
+    })
+
     for (const [name, make] of Object.entries(requests)) {
       for (const hooked of [false, true]) {
         test(`${name}: ends as with Node's agent, beside an idle connection${hooked ? ', and has one record' : ''}`, async () => {

@@ -6,6 +6,8 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import * as undici from 'undici'
 import { Agent } from '../src/index.js'
+import { until } from './support/record.js'
+import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const ROUNDS = 21 // the first has no baseline
@@ -118,7 +120,7 @@ test('the bytes are those that stock undici sends', async () => {
   const ours = new Agent({ connections: 1 })
   const stock = new undici.Agent({ connections: 1 })
   try {
-    const forms = { 'form with names to be quoted': () => [oddForm(), {}], 'form of a large file': () => [largeForm(), {}] }
+    const forms = { 'form with names to be quoted': () => [oddForm(), {}], 'form of a large file': () => [largeForm(), {}], 'form without a type': () => [form(true), { 'content-type': undefined }] }
     for (const [name, make] of Object.entries({ ...kinds, ...forms })) {
       const seen = []
       for (const dispatcher of [ours, stock]) {
@@ -133,5 +135,49 @@ test('the bytes are those that stock undici sends', async () => {
     }
   } finally {
     await Promise.all([ours.destroy(), stock.destroy(), tap.close()])
+  }
+})
+
+test('a form that is appended to before it is written is that of stock', async () => {
+  const tap = await startTap({ count: false })
+  try {
+    for (const dispatcher of [new undici.Agent(), new Agent()]) {
+      const body = form(false)
+      const sent = undici.request(tap.origin, { dispatcher, method: 'POST', body })
+      body.append('later', 'c')
+      await (await sent).body.dump()
+      await dispatcher.destroy()
+    }
+    const [stock, ours] = tap.requests.map(({ body }) => body.toString('latin1').replace(BOUNDARY, 'boundary'))
+    assert.equal(ours, stock)
+  } finally {
+    await tap.close()
+  }
+})
+
+test('a small form whose file pauses is not held', async () => {
+  let received = 0
+  const server = await startServer((socket, data) => {
+    received += data.length
+    if (/--\r\n$/.test(data.toString('latin1'))) answerOk(socket)
+  })
+  const agent = new Agent({ connections: 1 })
+  const body = form(false)
+  const file = new File(['ab'], 'f')
+  let before = 0
+  const stream = async function * () {
+    yield Buffer.from('a')
+    await until(() => received > 0)
+    before = received
+    yield Buffer.from('b')
+  }
+  Object.defineProperty(file, 'stream', { value: () => ReadableStream.from(stream()) })
+  body.append('f', file)
+  try {
+    assert.equal(await (await undici.request(server.origin, { dispatcher: agent, method: 'POST', body })).body.text(), 'ok')
+    assert.ok(before > 0)
+  } finally {
+    await agent.destroy()
+    await server.close()
   }
 })

@@ -27,8 +27,10 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
   #onSocket
 
   constructor (options) {
-    const config = resolveConfig(options)
-    const hooks = resolveHooks(options, config)
+    // Node takes null.
+    const given = options ?? {}
+    const config = resolveConfig(given)
+    const hooks = resolveHooks(given, config)
     super(withoutOurs(options))
     this.#config = config
     this.#owner = { hooks }

@@ -13,7 +13,6 @@ import { setNoDelay } from '../wire/nodelay.js'
  * @property {import('../timing/hooks.js').Hooks | null} hooks
  * @property {boolean} timed the clients take times; there may be hooks later
  * @property {object} source the same in all copies of a config
- * @property {boolean} [ofFetch] requests of fetch come here, too
  * @property {boolean} noDelay false: the user asked for Nagle's algorithm
  * @property {Connecting} [connecting] of a proxy agent
  */

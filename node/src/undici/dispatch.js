@@ -1,12 +1,10 @@
 /** What our dispatchers do with a request before undici gets it. */
 
 import { AsyncResource } from 'node:async_hooks'
-import * as undici from 'undici'
 import { callsControllersWhenSent } from '../base-version.js'
-import { mostHeld, withKeys } from '../config.js'
+import { withKeys } from '../config.js'
 import { Call } from '../timing/call.js'
 import { afterHook, isInHook } from '../timing/hooks.js'
-import { encodeForm, joinForm } from '../wire/multipart.js'
 import { isController, isValidHandler, TimedHandler, timedHandler } from './handlers.js'
 
 /** Where a dispatcher of ours has its config. Not a #field, because a composed dispatcher is a Proxy. */
@@ -24,7 +22,7 @@ const kAttempt = Symbol('onewrite attempt')
 
 /**
  * Adds to a dispatcher class what each of ours does with a request and with interceptors.
- * @template {new (...args: any[]) => undici.Dispatcher} T
+ * @template {new (...args: any[]) => import('undici').Dispatcher} T
  * @param {T} Base undici's class
  * @returns {T}
  */
@@ -37,8 +35,6 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
       call.join(config)
       return this[kBase](opts, handler, call)
     }
-    if (opts?.body instanceof undici.FormData) opts = encodeForm(opts, mostHeld(config))
-    else if (config.ofFetch) opts = joinForm(opts, mostHeld(config))
     return config.hooks === null || !isValidHandler(handler, opts)
       ? this[kBase](opts, handler)
       : timedDispatch(this, opts, handler)

@@ -5,6 +5,8 @@
  * (undici lib/dispatcher/client-h1.js, AsyncWriter). So a form, a stream or a chunked body takes two to six writes.
  * Here the last uncork of a message that is not finished waits for the end of the turn, and no longer.
  * A finished message leaves at once: for a string or a Buffer nothing is deferred.
+ * The parts of a form come in several turns, even from memory (undici lib/web/fetch/body.js, extractBody). A small form
+ * is held while they come, and for a few turns without one.
  *
  * Nothing is dropped and nothing is copied. At most `max` bytes are held at the beginning of a message. After that it
  * is four times as much, so that a stream of many small chunks takes few writes, but never more than the socket's
@@ -19,6 +21,10 @@ const CHUNKED_HEAD = '\r\ntransfer-encoding: chunked\r\n'
 const LENGTH_LINE = 'content-length: '
 const LAST_CHUNK = '\r\n0\r\n\r\n'
 const [CR, LF, ZERO, SPACE] = [13, 10, 48, 32]
+/** The boundary is undici's own, so undici reads the parts. */
+const FORM_HEAD = /\r\ncontent-type: multipart\/form-data; boundary=----formdata-undici-\d+\r\n/i
+/** For so many turns a form is held without a part. Parts in memory are at most two turns apart. */
+const FORM_TURNS = 8
 
 /**
  * How many bytes of the message follow its head. undici ends each head with the line that frames the body, so it is
@@ -44,6 +50,10 @@ class Hold extends Patch {
   held = false
   /** Bytes of the message that are still to be written. */
   left = 0
+  /** Of the present message. */
+  head = ''
+  /** Turns for which the message may be held on. */
+  turns = 0
   limit = 0
   max = 0
   later = 0
@@ -67,6 +77,7 @@ class Hold extends Patch {
     if (left === 0) {
       this.limit = this.max
       this.left = bytesAfterHead(text)
+      this.head = text
     } else if (left === CHUNKED) {
       if (text === LAST_CHUNK) this.left = 0
     } else {
@@ -83,6 +94,11 @@ function release (hold) {
   hold.originals.uncork.call(hold.socket)
 }
 
+function endTurn (hold) {
+  if (hold.held && hold.turns-- > 0) setImmediate(endTurn, hold)
+  else release(hold)
+}
+
 /** The methods of a socket on which writes are held. @type {Record<string, (this: any, ...args: any[]) => any>} */
 const holding = {
   write (chunk, encoding, callback) {
@@ -90,6 +106,7 @@ const holding = {
     const hold = this[kHold]
     if (typeof chunk === 'string') hold.wrote(chunk, encoding)
     else if (hold.left > 0) hold.left = Math.max(0, hold.left - chunk.byteLength)
+    if (hold.turns > 0) hold.turns = FORM_TURNS
     const more = hold.originals.write.call(this, chunk, encoding, callback)
     if (hold.held && hold.left === 0) release(hold)
     return more
@@ -108,7 +125,8 @@ const holding = {
       uncork.call(this)
     } else {
       hold.held = true
-      setImmediate(release, hold)
+      hold.turns = hold.left > 0 && hold.left <= hold.max && FORM_HEAD.test(hold.head) ? FORM_TURNS : 0
+      setImmediate(endTurn, hold)
     }
   }
 }
