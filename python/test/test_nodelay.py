@@ -48,9 +48,12 @@ def test_socket_options_keep_it_on_unless_they_name_it(
     url = f"{'https' if tunnelled else 'http'}://127.0.0.1:{server.port}/"
     keywords = {"ca_certs": authority.pem, **given}
     manager = library.ProxyManager(server.url(), **keywords) if tunnelled else library.PoolManager(**keywords)
-    manager.request("POST", url, body=b"x")
-    assert len(server.connects) == int(tunnelled)
-    assert bool(nodelay(manager, url)) == bool(expected)
+    for number in range(2):  # the second connection replaces the first
+        manager.request("POST", url, body=b"x")
+        assert len(server.connects) == tunnelled * (number + 1)
+        assert bool(nodelay(manager, url)) == bool(expected)
+        if not number:
+            manager.connection_from_url(url).pool.queue[-1].close()
     if KEEPALIVE in (given.get("socket_options") or ()):
         assert option(manager.connection_from_url(url), socket.SOL_SOCKET, socket.SO_KEEPALIVE)
     manager.clear()
