@@ -1,4 +1,4 @@
-// Requests through a CONNECT tunnel, whose socket first talks to the proxy and then to the origin.
+// Requests through a proxy: a CONNECT tunnel, whose socket first talks to the proxy and then to the origin, or forwarded.
 
 import assert from 'node:assert/strict'
 import net from 'node:net'
@@ -107,6 +107,23 @@ for (const secure of [false, true]) {
     })
   }
 }
+
+test('a proxy that forwards gets a stream in one segment, and the record has the steps to the proxy', async () => {
+  const proxy = await startTap()
+  const seen = recorder()
+  const agent = new ProxyAgent({ uri: proxy.origin, proxyTunnel: false, connections: 1, ...seen.hooks })
+  try {
+    for (let round = 0; round < 21; round++) {
+      await (await undici.request('http://example.test/', { dispatcher: agent, method: 'POST', body: chunks() })).body.dump()
+    }
+    assert.equal(proxy.mode('segments'), 1)
+    const [{ url, connectNs, last }] = seen.timings
+    assert.deepEqual([url, last.writes, connectNs > 0], ['http://example.test/', 1, true])
+  } finally {
+    await agent.destroy()
+    await proxy.close()
+  }
+})
 
 test('in a tunnel the options of the client that sends through it apply', async () => {
   for (const [first, second] of [[0, 16384], [16384, 0]]) {
