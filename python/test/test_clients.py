@@ -159,6 +159,7 @@ def kubernetes(server: Tap) -> typing.Callable[[], object]:
     return lambda: api.create_namespaced_config_map("default", body)
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("make", [dynamodb, s3_that_expects_nothing, elastic, docker, kubernetes])
 def test_clients_that_others_have_built(make: typing.Any, aws: typing.Any, tap: typing.Any) -> None:
     json = ("200 OK", "Content-Type: application/json", "X-Elastic-Product: Elasticsearch")
@@ -201,6 +202,7 @@ print(len(records))
 """
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("when", ["before", "inside", "installed"])
 def test_vcrpy_records_and_plays(when: str, tap: typing.Any, tmp_path: typing.Any) -> None:
     """Also with own classes, imported before the cassette or inside it."""
@@ -240,6 +242,7 @@ assert len(records) == 9 and all(one.outcome == "ok" for one in records)
 """
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize("kind", ["gevent", "eventlet", "pyopenssl"])
 @pytest.mark.filterwarnings("ignore")
