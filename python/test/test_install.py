@@ -272,6 +272,26 @@ def test_unknown_versions_are_refused_and_nothing_changes(version: str, monkeypa
     assert originals() == before
 
 
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (urllib3.connection.HTTPConnection, "_new_conn"),
+        (urllib3.HTTPConnectionPool, "_get_conn"),
+        (urllib3.HTTPResponse, "_handle_chunk"),
+        (urllib3.PoolManager, "_new_pool"),
+    ],
+)
+def test_a_private_name_that_is_missing_is_refused_and_nothing_changes(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = originals()
+    monkeypatch.setattr(_base, "_missing_name", _base._missing_name.__wrapped__)
+    monkeypatch.delattr(owner, name)
+    with pytest.raises(onewrite.UnsupportedBaseError, match=name):
+        onewrite.install()
+    assert originals() == before
+
+
 @pytest.mark.parametrize("version", ["1.26.0", "1.26.20", "2.0.7", "2.99.1"])
 def test_versions_that_are_supported(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(urllib3, "__version__", version)

@@ -12,7 +12,6 @@ import typing
 from http.client import HTTPResponse
 
 import urllib3.connection
-from urllib3.util.ssl_ import is_ipaddress
 
 from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
@@ -102,7 +101,8 @@ class OneWrite(_Behind):
         """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
         options, host = self.socket_options, self._dns_host.strip("[]")
         function = getattr(super()._new_conn, "__func__", None)
-        if function is not _NEW_CONN or type(options) is not list or is_ipaddress(host):
+        address = ":" in host or host.replace(".", "").isdigit()
+        if function is not _NEW_CONN or type(options) is not list or address:
             call.step_start("connect")
             return super()._new_conn()
         call.step_start("dns", host=host)
