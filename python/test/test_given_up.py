@@ -39,45 +39,42 @@ def test_a_connection_that_uninstall_left_forgets_its_attempt(when: str, warm: b
     http = urllib3.PoolManager(maxsize=1)
     pool: typing.Any = http.connection_from_url(server.url())
     onewrite.install(on_timing=timings.append)
-    try:
-        for _ in range(2 * warm):
-            http.request("GET", server.url("/warm"))
-        timings.clear()
-        if when == "connection given":
-            validate = pool._validate_conn
+    for _ in range(2 * warm):
+        http.request("GET", server.url("/warm"))
+    timings.clear()
+    if when == "connection given":
+        validate = pool._validate_conn
 
-            def undoing(conn: typing.Any) -> None:
-                onewrite.uninstall()
-                validate(conn)
-
-            pool._validate_conn = undoing
-            http.request("GET", server.url("/undone"))
-            del pool._validate_conn
-        elif when == "body":
-
-            def body() -> typing.Iterator[bytes]:
-                onewrite.uninstall()
-                yield b"body"
-
-            http.request("POST", server.url("/undone"), body=body(), chunked=True)
-        elif when == "answer awaited":
-            http.request("GET", server.url("/undone"))
-        else:
-            response = http.request("GET", server.url("/undone"), preload_content=False)
+        def undoing(conn: typing.Any) -> None:
             onewrite.uninstall()
-            assert response.read() == b"/undone"
-            response.release_conn()
-        (timing,) = timings
-        before = timing.to_dict()
-        onewrite.install()
-        for path in ("/next", "/last"):
-            assert http.request("POST", server.url(path), body=b"x").data == path.encode()
-        assert timings == [timing]
-        assert timing.to_dict() == before
-        assert pool.pool.queue[-1]._onewrite_call is None
-    finally:
+            validate(conn)
+
+        pool._validate_conn = undoing
+        http.request("GET", server.url("/undone"))
+        del pool._validate_conn
+    elif when == "body":
+
+        def body() -> typing.Iterator[bytes]:
+            onewrite.uninstall()
+            yield b"body"
+
+        http.request("POST", server.url("/undone"), body=body(), chunked=True)
+    elif when == "answer awaited":
+        http.request("GET", server.url("/undone"))
+    else:
+        response = http.request("GET", server.url("/undone"), preload_content=False)
         onewrite.uninstall()
-        http.clear()
+        assert response.read() == b"/undone"
+        response.release_conn()
+    (timing,) = timings
+    before = timing.to_dict()
+    onewrite.install()
+    for path in ("/next", "/last"):
+        assert http.request("POST", server.url(path), body=b"x").data == path.encode()
+    assert timings == [timing]
+    assert timing.to_dict() == before
+    assert pool.pool.queue[-1]._onewrite_call is None
+    http.clear()
 
 
 def test_hooks_change_while_threads_send(tap: typing.Any) -> None:

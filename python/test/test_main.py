@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pathlib
@@ -50,36 +51,19 @@ def test_status_says_what_is_off() -> None:
     assert set(off["patches"].values()) == {"stock"}
 
 
-WRAPPED = """
-import functools, urllib3.poolmanager, onewrite
-
-def wrap(owner, name):
-    original = getattr(owner, name)
-
-    @functools.wraps(original)
-    def wrapper(*args, **kwargs):
-        return original(*args, **kwargs)
-
-    setattr(owner, name, wrapper)
-
-onewrite.install(on_timing=print)
-wrap(urllib3.poolmanager.PoolManager, "urlopen")
-print(onewrite.status())
-onewrite.uninstall()
-print("--")
-print(onewrite.status())
-"""
-
-
-def test_status_of_a_function_that_somebody_wraps(tmp_path: pathlib.Path) -> None:
-    (tmp_path / "tracer.py").write_text(WRAPPED)
-    done = run("-c", "import tracer", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    during, after = done.stdout.split("--\n")
-    assert "urllib3.poolmanager.PoolManager.urlopen: patched" in during
-    assert "install(): not in force: not installed" in after
-    assert "urllib3.connection.HTTPConnection.__init__: stock" in after
-    assert "urllib3.poolmanager.PoolManager.urlopen: idle" in after
+def test_status_of_a_function_that_somebody_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "urllib3.poolmanager.PoolManager.urlopen"
+    onewrite.install(on_timing=print)
+    with monkeypatch.context() as patching:
+        below = urllib3.PoolManager.urlopen
+        wrapper = functools.wraps(below)(functools.partial(below))
+        patching.setattr(urllib3.PoolManager, "urlopen", wrapper)
+        assert onewrite.status().patches[name] == "patched"
+        onewrite.uninstall()
+        after = onewrite.status()
+        assert (after.off_because, after.patches[name]) == ("not installed", "idle")
+        assert after.patches["urllib3.connection.HTTPConnection.__init__"] == "stock"
+    onewrite.install()  # the wrapper is gone: what is below it can be put back
 
 
 PROGRAM = """

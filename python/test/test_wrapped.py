@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import subprocess
 import sys
 import typing
 
 import pytest
-import urllib3
 
-import onewrite
 from onewrite import _base_version as _base
 
 #: Calls with urllib3 and with onewrite in every way, while counting wrappers are around methods; ``functools.wraps``
@@ -99,6 +96,7 @@ WATCHED = [
     "http.client.HTTPConnection.putrequest",
     "http.client.HTTPConnection.putheader",
     "http.client.HTTPConnection.endheaders",
+    "http.client.HTTPConnection.send",
     "urllib3.connection.HTTPConnection.request",
 ]
 if not _base.IS_V1:  # 1.26 asks for an answer twice: first with an argument of Python 2
@@ -185,27 +183,3 @@ for http in (own, urllib3.PoolManager()):
 def test_a_pinned_address_is_never_looked_up(when: str, what: str, tap: typing.Any) -> None:
     """Guards against DNS rebinding and against requests to internal networks replace these functions."""
     run(GUARD, str(tap().port), when, what)
-
-
-@pytest.mark.parametrize("when", ["installed", "uninstalled"])
-@pytest.mark.parametrize("name", ["send", "close", "getresponse"])
-def test_a_method_of_http_client_that_is_replaced_after_install(
-    name: str, when: str, tap: typing.Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """urllib3 inherits it: what is called is what http.client's class has now."""
-    server = tap()
-    onewrite.install(on_timing=lambda timing: None)
-    if when == "uninstalled":
-        onewrite.uninstall()
-    calls: list[str] = []
-    below = getattr(http.client.HTTPConnection, name)
-
-    def counted(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        calls.append(name)
-        return below(*args, **kwargs)
-
-    monkeypatch.setattr(http.client.HTTPConnection, name, counted)
-    manager = urllib3.PoolManager()
-    manager.request("POST", server.url(), body=iter([b"x"]), headers={"Content-Length": "1"})
-    manager.clear()
-    assert calls
