@@ -212,6 +212,42 @@ def test_a_finalizer_that_sends_in_the_collector(answered: bool, tap: typing.Any
         http.clear()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the socket's: "unclosed"
+def test_a_finalizer_that_reads_in_the_collector(tap: typing.Any) -> None:
+    """The events of its end wait for the next call; what it sends itself has a record and no events."""
+    timings: list[onewrite.Timing] = []
+    events: list[tuple[str, str]] = []
+
+    class Listener(onewrite.TimingListener):
+        def on_event(self, event: onewrite.Event) -> None:
+            events.append((event.timing.url.rpartition("/")[2], event.name))
+
+    class Session:
+        def __init__(self) -> None:
+            self.cycle = self, http.request("GET", server.url("/read"), preload_content=False)
+
+        def __del__(self) -> None:
+            self.cycle[1].read()
+            http.request("POST", server.url("/last"))
+
+    server = tap()
+    http = onewrite.PoolManager(on_timing=timings.append, listener=Listener())
+    gc.collect()
+    gc.disable()
+    try:
+        Session()
+        begun = [*events]
+        gc.collect()
+        assert (events, timings) == (begun, []), "no hook is called in the collector"
+    finally:
+        gc.enable()
+    onewrite.status()
+    ended = [("read", name) for name in ("response_end", "connection_released", "attempt_end", "call_end")]
+    assert events == [*begun, *ended]
+    assert sorted(timing.url for timing in timings) == [server.url("/last"), server.url("/read")]
+    http.clear()
+
+
 def test_a_process_that_ends_with_an_unread_response_says_nothing_of_it(tap: typing.Any) -> None:
     script = f"""if True:
         import onewrite

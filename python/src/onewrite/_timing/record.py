@@ -282,7 +282,8 @@ class Call(Timing):
         self.method = method
         self.url = redacted(url) if may_have_credentials(url) else url
         self.hooks = given
-        self.listener = given.listener
+        # A finalizer that sends has no listener: its events would come later, in the context of another call.
+        self.listener = None if hooks.collector and hooks.collecting() else given.listener
         self.owner = owner
         self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
         self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
@@ -511,6 +512,9 @@ class Call(Timing):
         if methods is None:
             return
         event = Event(name, t_ns, None if of_call else self.index, {} if fields is None else fields, self)
+        if hooks.collector and hooks.collecting():  # a finalizer reads a response
+            hooks.pending.append(functools.partial(_run, self, [*methods], event))
+            return
         if len(methods) > 1 or current.get() is not self:
             _run(self, [*methods], event)
             return
