@@ -12,6 +12,8 @@ import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -38,7 +40,21 @@ class TimingTest {
             assertTrue(calls.next().queueNanos().isEmpty());
             Timing queued = calls.next();
             assertTrue(queued.queueNanos().orElseThrow() >= TimeUnit.MILLISECONDS.toNanos(50), queued::toString);
-            assertEquals(true, queued.reused().orElseThrow());
+            List<String> names = new ArrayList<>(Calls.REUSED);
+            names.addAll(2, List.of("queue_start", "queue_end"));
+            assertEquals(names, calls.names());
+        }
+    }
+
+    /** A call on a kept connection waits for no connect: the next one is not taken for its. */
+    @Test
+    void aLookupIsOfTheCallThatConnects() throws Exception {
+        try (TestServer server = TestServer.closingAt(2);
+                OnewriteClient client = timed().build()) {
+            for (boolean connects : new boolean[] {true, false, true}) {
+                PoolTest.failure(client.send(Request.get("http://localhost:" + server.port() + "/")));
+                assertEquals(connects, calls.next().dnsNanos().isPresent());
+            }
         }
     }
 

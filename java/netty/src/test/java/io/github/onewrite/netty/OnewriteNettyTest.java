@@ -119,9 +119,13 @@ class OnewriteNettyTest implements AppliedTwice {
         return new AbstractChannelPoolHandler() {
             @Override
             public void channelCreated(Channel channel) {
-                channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
+                handlerCreated(channel);
             }
         };
+    }
+
+    private static void handlerCreated(Channel channel) {
+        channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
     }
 
     private static Bootstrap bootstrap(String url) {
@@ -366,10 +370,6 @@ class OnewriteNettyTest implements AppliedTwice {
             assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
             assertTrue(timing.connectNanos().isPresent() && timing.sendNanos().isEmpty());
         }
-    }
-
-    private static void handlerCreated(Channel channel) {
-        channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
     }
 
     /** Counted once, however often this was applied; a clone keeps its check. */

@@ -59,13 +59,19 @@ class OnewriteOkHttpTest implements AppliedTwice {
         }
     }
 
-    /** Records the sockets of the connections a client uses. */
+    /** Records the classes of the sockets that a client uses, and whether they have TCP_NODELAY. */
     private static final class Sockets extends EventListener {
-        private final List<Socket> seen = new CopyOnWriteArrayList<>();
+        private final List<Class<?>> classes = new CopyOnWriteArrayList<>();
+        private final List<Boolean> nodelay = new CopyOnWriteArrayList<>();
 
         @Override
         public void connectionAcquired(Call call, Connection connection) {
-            seen.add(connection.socket());
+            classes.add(connection.socket().getClass());
+            try {
+                nodelay.add(connection.socket().getTcpNoDelay());
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
         }
     }
 
@@ -93,8 +99,8 @@ class OnewriteOkHttpTest implements AppliedTwice {
                     .apply(new OkHttpClient.Builder().eventListener(sockets).socketFactory(own))
                     .build();
             assertEquals(200, send(client, "POST", server.url(), 20_000));
-            assertSame(Socket.class, sockets.seen.get(0).getClass());
-            assertTrue(sockets.seen.get(0).getTcpNoDelay());
+            assertEquals(List.of(Socket.class), sockets.classes);
+            assertEquals(List.of(true), sockets.nodelay);
         }
     }
 
@@ -184,37 +190,22 @@ class OnewriteOkHttpTest implements AppliedTwice {
     @ParameterizedTest(name = "timed {0}")
     @ValueSource(booleans = {false, true})
     void aSocksProxysSocketGetsNodelayLate(boolean timed) throws Exception {
-        List<Boolean> nodelay = new CopyOnWriteArrayList<>();
-        EventListener own = new EventListener() {
-            @Override
-            public void connectionAcquired(Call call, Connection connection) {
-                try {
-                    nodelay.add(connection.socket().getTcpNoDelay());
-                } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                }
-            }
-        };
+        Sockets sockets = new Sockets();
         try (TestServer server = TestServer.answering();
                 SocksServer socks = new SocksServer()) {
             OkHttpClient.Builder builder =
-                    new OkHttpClient.Builder().eventListener(own).proxy(socks.proxy());
+                    new OkHttpClient.Builder().eventListener(sockets).proxy(socks.proxy());
             OkHttpClient stock = builder.build();
             assertEquals(200, send(stock, "POST", server.url(), 200));
             OnewriteOkHttp customizer = OnewriteOkHttp.create();
             if (timed) {
                 customizer.onTiming(calls);
             }
-            assertEquals(
-                    200,
-                    send(
-                            customizer
-                                    .apply(stock.newBuilder().connectionPool(new ConnectionPool()))
-                                    .build(),
-                            "POST",
-                            server.url(),
-                            200));
-            assertEquals(List.of(false, true), nodelay, "the first is the control");
+            OkHttpClient client = customizer
+                    .apply(stock.newBuilder().connectionPool(new ConnectionPool()))
+                    .build();
+            assertEquals(200, send(client, "POST", server.url(), 200));
+            assertEquals(List.of(false, true), sockets.nodelay, "the first is the control");
         }
     }
 
