@@ -477,15 +477,16 @@ class Call(Timing):
         """The caller has what it wanted of the response, or the record is the last trace of the call."""
         if self.__class__ is not Call:
             return  # sealed while it was pending
-        if hooks.collector and hooks.collecting():  # a finalizer of the user has closed the response
-            self.abandon()
-        elif not self.returned and not self.headers_end and self.error is None:
+        if not self.returned and not self.headers_end and self.error is None:
             self.fail(KeyboardInterrupt())  # a signal came before anything else could
         else:
             self.end(self.error)
 
     def end(self, error: BaseException | None) -> None:
         """The call is over: seal the record and hand it out. Called again, it goes on where a signal has stopped it."""
+        if hooks.collector and hooks.collecting():  # a finalizer has sent, or read or closed a response
+            self.abandon()
+            return
         if not self.ended_at_mono_ns:
             if self._outcome is None:
                 self.end_attempt()
@@ -532,15 +533,12 @@ class Call(Timing):
 
 
 def _hand_out(record: typing.Any, waiting: list[Hook]) -> None:
-    """Seal *record* and call the hooks of *waiting*.
-
-    In the garbage collector none is called, and a signal may keep the record from some: the next call does it.
-    """
+    """Seal *record* and call the hooks of *waiting*. A signal may keep it from some: the next call does it."""
     try:  # drop what only a running call needs
         record.connection = record.error = record.response = record.owner = record.pool = record.retries = None
         record.hooks = record.listener = record.notes = None
         record.__class__ = Timing
-        if waiting and not (hooks.collector and hooks.collecting()):
+        if waiting:
             _run(record, waiting, record)
     finally:
         if waiting:
