@@ -18,7 +18,7 @@ ALL = sorted({path for name in MUTANTS for path in seen_by(name)})
 def statuses(mutant: str | None, paths: list[str], contract: Contract) -> dict[str, str]:
     # A mutant may hang, which counts as seen: a short time limit is enough.
     timeout_s = 30.0 if mutant is None else 8.0
-    judge = Judge(reference(mutant), *contract, only=paths, stock=False, timeout_s=timeout_s)
+    judge = Judge(reference(mutant), *contract, only=paths, stock=False, drawn=True, timeout_s=timeout_s)
     results = list(judge.results())
     judge.finish(results)
     return {result.path: result.status for result in results}

@@ -56,22 +56,16 @@ class Judge:
     # -- which runs ---------------------------------------------------------------------------------------
 
     def _runs(self) -> Iterator[Run]:
-        """All runs, stock's first within each case, for others are compared with them."""
         for case in self.cases:
             for client in self._clients_of(case):
                 for run in case.runs(client):
-                    if self._wanted(run):
+                    if not self.only or any(within(run.path, pattern) for pattern in self.only):
                         yield run
 
     def _clients_of(self, case: Case) -> list[str]:
         chosen = [*(["stock"] if self.stock else []), "onewrite", "patched"]
         chosen += self.adapter.seconds_of(case, chosen)
         return [client for client in chosen if self.clients is None or client in self.clients]
-
-    def _wanted(self, run: Run) -> bool:
-        if not self.only:
-            return True
-        return any(within(run.path, pattern) for pattern in self.only)
 
     def meet(self, client: str) -> None:
         """Learn what a client can do, so that no driver is started in vain."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from onewrite_lab import witness
@@ -109,8 +109,7 @@ def play(
                 driver.close(client)
         if expect.get("all_closed") or "closed" in same:
             seen.left_open = _left_open(tap)
-        for name in expect.get("warns", ()):
-            seen.warnings[name] = _warnings(driver, name)
+        seen.warnings = _warnings(driver, expect.get("warns", ()))
     finally:
         tap.close()
     seen.exchanges, seen.arrivals, seen.tap_faults = tap.exchanges, tap.arrivals, tap.faults
@@ -157,14 +156,14 @@ def _left_open(tap: Tap) -> int:
     return sum(not arrival.ended for arrival in tap.arrivals)
 
 
-def _warnings(driver: Driver, name: str) -> int:
-    """Lines of the driver's stderr that hold this name; stderr may lag behind stdout."""
+def _warnings(driver: Driver, names: Sequence[str]) -> dict[str, int]:
+    """Lines of the driver's stderr that hold each name; stderr may lag behind stdout."""
 
-    def count() -> int:
-        return sum(name in line for line in driver.log().splitlines())
+    def counts() -> dict[str, int]:
+        return {name: sum(name in line for line in driver.log().splitlines()) for name in names}
 
-    _within(PATIENCE_S, lambda: count() > 0)
-    return count()
+    _within(PATIENCE_S, lambda: all(counts().values()))
+    return counts()
 
 
 def _refused(seen: Observation, refused: OpenRefused, tap: Tap) -> None:
