@@ -12,7 +12,8 @@ __all__ = ["LIMIT_MS", "scenarios"]
 LIMIT_MS = 300  # of requests that may wait for ever: a length that is larger than the body
 
 # Around a segment, the limit of joining, a TLS record and a window.
-SIZES = [0, 1, 2, 99, 200, 1300, 1436, 4096, 15900, 16200, 16383, 16384, 16385, 20000, 65536, 200000]
+SMALL = [0, 1, 2, 99, 200, 1300, 1436, 4096]
+SIZES = [*SMALL, 15900, 16200, 16383, 16384, 16385, 20000, 65536, 200000]
 NAME = "abcXYZ019-_"
 VALUE = "abcXYZ019 !#$%&'*+.^`|~()<>@,;:/[]?={}"
 ODD = '\x00\x01\t\n\r\x0b\x1b\x7f äÄé\xff春:;,"\\'
@@ -94,14 +95,14 @@ def _target() -> Strategy:
 
 @cache
 @some.composite
-def _request(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
+def _request(draw: Any, kinds: tuple[str, ...], small: bool) -> dict[str, Any]:
     kind = draw(_one_of("none", *kinds))
     methods = _one_of("GET", *METHODS) if kind == "none" else _one_of(*METHODS)
     request: dict[str, Any] = {
         "method": draw(_rarely(_text("GETpost" + ODD, 6), methods, of=12)),
         "path": draw(_target()),
         "headers": draw(_fields()),
-        "body": draw(_body(kind)),
+        "body": draw(_body(kind, small)),
     }
     size = request["body"].get("size")
     if size is not None and kind in ("bytes", "text"):
@@ -131,8 +132,9 @@ def _length(how: str | None, size: int) -> list[list[str]]:
 
 
 @cache
-def _body(kind: str) -> Strategy:
-    size = some.sampled_from(SIZES)
+def _body(kind: str, small: bool) -> Strategy:
+    sizes = SMALL if small else SIZES
+    size = some.sampled_from(sizes)
     pair = some.tuples(_text(NAME, 8, 1), _text(VALUE, 20))
     if kind == "form":
         fields = some.lists(pair.map(list), min_size=1, max_size=3)
@@ -143,7 +145,7 @@ def _body(kind: str) -> Strategy:
         fields = some.lists(some.one_of(value, file), min_size=1, max_size=3)
         return some.fixed_dictionaries({"kind": some.just(kind), "fields": fields})
     if kind == "stream":
-        chunks = some.lists(some.sampled_from(SIZES[:12]), max_size=4)
+        chunks = some.lists(some.sampled_from(sizes[:12]), max_size=4)
         return some.fixed_dictionaries({"kind": some.just(kind), "chunks": chunks, "length": some.booleans()})
     if kind == "none":
         return some.just({"kind": kind})
@@ -193,11 +195,14 @@ def scenarios(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
 
     Nothing in it races: the next request comes after the tap has done all that follows an answer, and an answer after
     the client has noted the end of its own body (undici closes a connection on which the answer came first).
+
+    Bodies are small behind an odd answer. A client that keeps the connection, because the answer has more bytes than it
+    announced, sends the next request to a closed socket. Of several writes the second fails; a joined write does not.
     """
     steps: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
     for _ in range(draw(_one_of(1, 2, 3, 4))):
-        answer, request = draw(_answer()), draw(_request(kinds))
+        answer, request = draw(_answer()), draw(_request(kinds, bool(answers) and "raw" in answers[-1]))
         if request["body"]["kind"] in IN_PIECES:
             answer.setdefault("delay_ms", 5)
         answers.append(answer)
