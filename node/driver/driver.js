@@ -19,7 +19,7 @@ let kind
 const clients = new Map()
 let lastClientId = 0
 
-const HTTP_LACKS = ['body:memory_file', 'body:multipart']
+const HTTP_LACKS = ['body:memory_file', 'body:multipart', 'proxy_forward', 'proxy_connect']
 
 const commands = {
   async hello (message) {
