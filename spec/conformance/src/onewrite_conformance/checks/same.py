@@ -17,8 +17,7 @@ __all__ = ["FACETS", "Shown", "differences", "even", "given_up", "shown"]
 FACETS = ("bytes", "outcome", "message", "connections", "objects", "took", "closed", "segments", "nodelay", "broken")
 
 SLACK_MS = 250  # between the times that two calls took
-# Of a port, an object, a thread. Ruby names a peer only while the socket has one: not if the reset came first.
-NUMBER = re.compile(r"(?<=peeraddr=)\S+|0x[0-9a-f]+|[0-9A-F]{6,}|\d+")
+NUMBER = re.compile(r"0x[0-9a-f]+|[0-9A-F]{6,}|\d+")  # of a port, an object, a thread
 Shown = dict[str, list[Any]]  # by facet
 
 

@@ -73,13 +73,13 @@ class Conversation:
             return False
         # Once the client has sent something: before that, its own connect would race with what comes.
         self._receive()
-        if how == "close":
-            self.channel.close()
-        elif how == "reset":
+        if how == "reset":
             self.channel.reset()
-        elif how == "garbage":
+            return False
+        if how == "garbage":
             self.channel.send(b"\x00\x01\x02 this is neither TLS nor HTTP \xff\xfe\r\n\r\n" * 4)
-            self.channel.close(linger_s=0.3)
+        # Without lingering the client's TLS alert would be answered by an RST, which races with its error message.
+        self.channel.close(linger_s=0.3)
         return False
 
     def _handshake(self) -> None:
