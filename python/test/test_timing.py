@@ -202,7 +202,7 @@ def bare(http: Http, url: str) -> None:
 
 STATUSES = urllib3.Retry(3, status_forcelist=[503], allowed_methods=None, backoff_factor=0)
 PLAIN = "200, 2 bytes"
-#: What is sent, and the records: an error and its phase, the status of each attempt, the bytes of the last body.
+#: Requests with their expected records. A record shows the error and its phase, or each attempt and the last body.
 SENDING: dict[str, tuple[typing.Callable[[Http, str], object], tuple[str, ...]]] = {
     "bytes": (lambda http, url: http.request("POST", url, body=b"x" * 200), (PLAIN,)),
     "nothing": (lambda http, url: http.request("GET", url), (PLAIN,)),

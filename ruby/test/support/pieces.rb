@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A source of unknown size: one piece per read.
+# A source of unknown size: one piece per read. Also runs on Ruby 1.9.
 class Pieces
   def initialize(*pieces)
     @pieces = pieces

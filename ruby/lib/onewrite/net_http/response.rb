@@ -10,8 +10,8 @@ module Onewrite
     # For the singleton class of Net::HTTPResponse.
     # Why this method: it reads the first line of each response, interim ones included, and gets the socket. The first read of
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
-    # line may come later. Errors are those that the library's own read would raise next. An object with its own `readline`, as
-    # a double, reads by itself.
+    # line may come later. Errors are those that the library's own read would raise next. Where a test
+    # double replaces `readline`, the double's method makes the first read.
     module ResponseHead
       private
 

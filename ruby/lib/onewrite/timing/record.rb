@@ -310,7 +310,7 @@ module Onewrite
     end
 
     # The request ended with a response. Seals the record.
-    # @param response [#code, nil] nil if another gem's module answered with an object of its own
+    # @param response [Net::HTTPResponse, nil] nil where another gem returned an object of another class
     # @param reusable [Boolean] whether the connection is open
     # @param again [Boolean] whether code of the caller ran after the body was read
     # @param events [Array<Event>, nil] gets the last events, which listeners get from the caller

@@ -332,8 +332,8 @@ class TimingTest implements AppliedTwice {
     }
 
     /**
-     * What the client and the proxy exchange, a demand for a password among it, is part of the connect phase; TLS through
-     * the tunnel is a phase of its own.
+     * The exchange with the proxy, its demand for a password included, belongs to the connect phase. TLS through the
+     * tunnel is the tls phase.
      */
     @Test
     void throughATunnel() throws Exception {
