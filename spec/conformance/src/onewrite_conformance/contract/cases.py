@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
@@ -17,10 +18,12 @@ import yaml
 from onewrite_conformance.contract.places import CASES, SCHEMAS
 from onewrite_conformance.contract.requirements import Example, Requirement
 
-__all__ = ["Case", "CaseError", "Run", "case_of", "coverage_faults", "example_case", "load_cases", "within"]
+__all__ = ["LIMIT", "Case", "CaseError", "Run", "case_of", "coverage_faults", "example_case", "load_cases", "within"]
 
 SCHEME_OF_ROUTE = {"direct": ("http", "https"), "forward": ("http",), "connect": ("https",)}
 EXAMPLE_REPEAT = 20
+LIMIT = 16384  # bytes up to which a client joins, where judge.yaml names no other
+OF_LIMIT = re.compile(r"(?:(\d+)/)?limit([+-]\d+)?")
 MERGED = ("request", "answer")  # keys of a group's item that are merged into the case and replace nothing
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is built in
 
@@ -65,6 +68,11 @@ class Case:
             for route in self.routes:
                 if scheme in SCHEME_OF_ROUTE[route]:
                     yield Run(self, client, scheme, route)
+
+    def at(self, limit: int) -> Case:
+        """The case for a client that joins up to `limit` bytes."""
+        parts = {name: _at(getattr(self, name), limit) for name in ("do", "expect", "expect_for")}
+        return replace(self, **parts)
 
     def requests(self) -> Iterator[dict[str, Any]]:
         for step in self.do:
@@ -111,6 +119,17 @@ class Run:
 
     def __hash__(self) -> int:
         return hash(self.path)
+
+
+def _at(part: Any, limit: int) -> Any:
+    """The part of a case with `limit`, `limit-100` and `40000/limit+1` as numbers."""
+    if isinstance(part, dict):
+        return {name: _at(value, limit) for name, value in part.items()}
+    if isinstance(part, list):
+        return [_at(value, limit) for value in part]
+    if isinstance(part, str) and (found := OF_LIMIT.fullmatch(part)):
+        return (limit if found[1] is None else int(found[1]) // limit) + int(found[2] or 0)
+    return part
 
 
 def within(path: str, pattern: str) -> bool:

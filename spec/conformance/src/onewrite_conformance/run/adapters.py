@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.contract.cases import LIMIT, Case
 from onewrite_conformance.contract.places import ROOT
 from onewrite_conformance.driver import run_file
 from onewrite_conformance.run.known import KnownFailures
@@ -44,6 +44,7 @@ class Adapter:
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
     own_messages: tuple[str, ...] = ()  # clients whose exceptions have messages of their own
+    limits: dict[str, int] = field(default_factory=dict)  # bytes up to which a client joins, where it is not LIMIT
     guest: bool = False  # a driver that was named on the command line
     stock: str = ""  # the name of its base library, for a column of the matrix
 
@@ -51,6 +52,10 @@ class Adapter:
     def own(self) -> tuple[str, ...]:
         """The client kinds that have the adapter in them."""
         return ("onewrite", "patched", *self.second)
+
+    def limit_of(self, client: str) -> int:
+        """Bytes of head and body up to which this client joins them."""
+        return self.limits.get(client, LIMIT)
 
     def seconds_of(self, case: Case, kinds: list[str]) -> list[str]:
         """The clients over a second base library that are judged by this case, with the kinds whose place they take."""
@@ -87,6 +92,7 @@ def of_folder(folder: Path, *, guest: bool = False) -> Adapter:
         env=dict(settings.get("environment", {})),
         second=second,
         own_messages=tuple(settings.get("own_messages", ())),
+        limits=dict(settings.get("coalesce_max", {})),
         stock=settings.get("stock", f"{folder.name} stock"),
     )
 

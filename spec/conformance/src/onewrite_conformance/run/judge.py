@@ -58,7 +58,7 @@ class Judge:
     def _runs(self) -> Iterator[Run]:
         for case in self.cases:
             for client in self._clients_of(case):
-                for run in case.runs(client):
+                for run in case.at(self.adapter.limit_of(client)).runs(client):
                     if not self.only or any(within(run.path, pattern) for pattern in self.only):
                         yield run
 
