@@ -38,6 +38,15 @@ def test_a_lower_bound_is_100_ms_from_what_the_case_makes() -> None:
     assert [(name, room) for name, room in bound if room < 100] == []
 
 
+def test_numbers_of_a_case_follow_the_limit_of_the_client() -> None:
+    size = {"body": {"size": "limit-684"}}
+    case = Case("WIRE-1", "a", "A title", [{"request": size}], expect={"records": {"max": "40000/limit+1"}})
+    for limit, bytes_, records in ((16384, 15700, 3), (8192, 7508, 5)):
+        at = case.at(limit)
+        assert at.do == [{"request": {"body": {"size": bytes_}}}]
+        assert at.expect == {"records": {"max": records}}
+
+
 def write(folder: Path, text: str) -> Path:
     (folder / "01-test.md").write_text(text)
     return folder

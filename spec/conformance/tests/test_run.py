@@ -293,13 +293,16 @@ def test_an_adapter_is_a_folder_with_a_driver(tmp_path: Path) -> None:
     (driver / "run").write_text("#!/bin/sh\n")
     assert adapter_names(tmp_path) == ["go"]
     (tmp_path / "go" / "known-failures.txt").write_text("a-case  why\n")
-    (driver / "judge.yaml").write_text("stock: net/http\nenvironment: {A: b}\nclients: {x: {kind: patched, api: y}}\n")
+    (driver / "judge.yaml").write_text(
+        "stock: net/http\nenvironment: {A: b}\nclients: {x: {kind: patched, api: y}}\ncoalesce_max: {x: 8192}\n"
+    )
     for command in (tmp_path / "go", driver / "run"):
         found = of_command(str(command))
         assert (found.name, found.command, found.stock) == ("go", [str(driver / "run")], "net/http")
         assert found.known.find("a-case/stock/http/direct") is not None
         assert found.env == {"A": "b"}
         assert found.second == {"x": Second("patched", "y")}
+        assert (found.limit_of("x"), found.limit_of("patched")) == (8192, 16384)
     assert of_command("python driver.py").command == ["python", "driver.py"]
 
 
