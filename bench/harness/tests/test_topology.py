@@ -19,6 +19,7 @@ from onewrite_bench.topology.places import Places
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200
+LINE_MS = 22
 
 
 def ask(sock: socket.socket, data: bytes, until: bytes = b"{}") -> bytes:
@@ -31,12 +32,12 @@ def ask(sock: socket.socket, data: bytes, until: bytes = b"{}") -> bytes:
     return answer
 
 
-def shares_late(port: int, nodelay: bool, gap_s: float = 0.0) -> tuple[float, float]:
-    """The shares of late requests of 15 POSTs in two writes and of 15 in one, in turn, after 12 that warm up.
+def late(port: int, nodelay: bool, gap_s: float = 0.0) -> tuple[int, int]:
+    """The numbers of late requests of 15 POSTs in two writes and of 15 in one, in turn, after 12 that warm up.
 
     `gap_s` passes between the two writes.
     """
-    late = {True: 0, False: 0}
+    found = {True: 0, False: 0}
     with connect(port, nodelay) as two_writes, connect(port, nodelay) as one_write:
         for number in range(27):
             for sock, split in ((two_writes, True), (one_write, False)):
@@ -48,8 +49,8 @@ def shares_late(port: int, nodelay: bool, gap_s: float = 0.0) -> tuple[float, fl
                     ask(sock, BODY)
                 else:
                     ask(sock, HEAD % b"/" + BODY)
-                late[split] += number >= 12 and (time.perf_counter() - began) * 1000 > stall.STALL_MS
-    return late[True] / 15, late[False] / 15
+                found[split] += number >= 12 and (time.perf_counter() - began) * 1000 > LINE_MS
+    return found[True], found[False]
 
 
 def connect(port: int, nodelay: bool = True) -> socket.socket:
@@ -91,9 +92,9 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
     }
 
     def check(frontend: str) -> None:
-        two_writes, one_write = shares_late(places.port(f"haproxy/{frontend}"), nodelay=False)
-        assert not stall.says_nothing(one_write), frontend
-        assert stall.stalls(two_writes, one_write) is stalls[frontend], frontend
+        two_writes, one_write = late(places.port(f"haproxy/{frontend}"), nodelay=False)
+        assert stall.is_clean(one_write, 15), frontend
+        assert stall.word(two_writes, 15) == ("stalls" if stalls[frontend] else "clean"), frontend
 
     with ThreadPoolExecutor() as pool:  # at the same time: a stalled request waits and uses no processor
         for result in [pool.submit(check, name) for name in stalls]:
@@ -105,9 +106,9 @@ def test_a_relay_with_nagle_stalls_two_writes_even_with_nodelay(children: Childr
     places = Places(children, {"relay": True}, tmp_path)
 
     # Without a gap the relay, which must wake first, may read both as one.
-    two_writes, one_write = shares_late(places.port("relay/relay"), nodelay=True, gap_s=1e-3)
-    assert not stall.says_nothing(one_write)
-    assert stall.stalls(two_writes, one_write)
+    two_writes, one_write = late(places.port("relay/relay"), nodelay=True, gap_s=1e-3)
+    assert stall.is_clean(one_write, 15)
+    assert stall.control_stalls(two_writes, 15)
 
 
 def test_forward_proxy_forwards_and_tunnels(children: Children, tmp_path: Path) -> None:

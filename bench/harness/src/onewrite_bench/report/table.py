@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from onewrite_lab.stall import STALL_MS, control_stalls
+from onewrite_lab.stall import CONTROL_SHARE
 
 from onewrite_bench.verdict.judge import lines
 from onewrite_bench.verdict.results import Cell, RateResult
@@ -20,8 +20,8 @@ MOST_ROWS = 40
 """A longer table has a row per group, with ranges over its targets."""
 
 READING = (
-    f"Each cell: the median, and the share of late requests. Late is over {STALL_MS} ms more than a raw socket's "
-    "median, and over half of the way to the control's. "
+    "Each cell: the median, and the share of late requests. A request is late if it took longer than a raw socket's "
+    "median and half of the time that the control took beyond it. "
     "**Bold** stalls. Segments per request and TCP_NODELAY are the kernel's counts, in the order of the columns."
 )
 
@@ -86,7 +86,7 @@ def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str, int], float]) -> 
     times = sorted(cell.p50_us for cell in seen)
     shares = sorted(cell.share_late(late[cell.group, cell.target, cell.body_bytes]) for cell in seen)
     text = f"{_range(milliseconds(us) for us in times)} ms, {_range(f'{share:.0%}' for share in shares)}"
-    return f"**{text}**" if control_stalls(shares[0]) else text
+    return f"**{text}**" if shares[0] >= CONTROL_SHARE else text
 
 
 def _range(ordered: Iterable[str]) -> str:

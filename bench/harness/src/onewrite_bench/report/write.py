@@ -9,8 +9,6 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from onewrite_lab.stall import STALL_MS
-
 from onewrite_bench.report import costs
 from onewrite_bench.report.entries import entries
 from onewrite_bench.report.quote import block
@@ -119,8 +117,7 @@ def document(runs: Sequence[Run]) -> str:
     stalls = glance(runs)
     if stalls.rows:
         parts.append(
-            "Stock clients that stall, and the same clients with onewrite, at the target where each waits longest. "
-            f"Late is a request that took over {STALL_MS} ms more than a raw socket's median."
+            "Stock clients that stall, and the same clients with onewrite, at the target where each waits longest."
         )
         parts.append(block("glance", stalls.markdown()))
     cost, more, notes = costs.tables()

@@ -36,8 +36,7 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
 def lines(cells: Sequence[Cell]) -> dict[tuple[str, str, int], float]:
     """By group, target and body size, in microseconds: what takes longer is late.
 
-    That is the lab's stall limit above the reference's median, and at least half of the way to the control's: over a
-    distance, or with handshakes, a language may take some time more than a raw socket.
+    That is the lab's line between the medians of the reference and of the control.
     """
     found: dict[tuple[str, str, int], float] = {}
     for cell in cells:
@@ -46,7 +45,7 @@ def lines(cells: Sequence[Cell]) -> dict[tuple[str, str, int], float]:
         medians = {one.role: one.p50_us for one in same if one.measured}
         if same:
             usual = medians.get("reference", 0.0)
-            found[place] = usual + max(stall.STALL_MS * 1000, (medians.get("control", usual) - usual) / 2)
+            found[place] = stall.late_line(medians.get("control", usual), usual, stall.LEAST_MS * 1000)
     return found
 
 
@@ -79,7 +78,7 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
         doubt = _no_contrast(control, reference, line_us)
         if doubt is None and control is not None:
             shown.append((cell, control))
-            faults += _stall_faults(cell, reference, line_us)
+            faults += _stall_faults(cell, line_us)
         elif cell.unknown and control is not None and control.measured:
             harmless.append(cell.target)
         else:
@@ -151,18 +150,17 @@ def _no_contrast(control: Cell | None, reference: Cell | None, line_us: float) -
     if reference is None or not reference.measured:
         why = (reference.missing or reference.error_sample) if reference else "there is none"
         return f"no raw socket beside it ({why})"
-    share, noise = control.share_late(line_us), reference.share_late(line_us)
-    if not stall.control_stalls(share):
-        return f"the control stalled in {share:.0%} of its requests only"
-    if stall.says_nothing(noise):
-        return f"the machine is too busy: {noise:.0%} of a raw socket's requests were late"
+    if not stall.control_stalls(control.late(line_us), len(control.latencies_us)):
+        return f"the control stalled in {control.share_late(line_us):.0%} of its requests only"
+    if not stall.is_clean(reference.late(line_us), len(reference.latencies_us)):
+        return f"the machine is too busy: {reference.share_late(line_us):.0%} of a raw socket's requests were late"
     return None
 
 
-def _stall_faults(cell: Cell, reference: Cell | None, line_us: float) -> Found:
-    share, noise = cell.share_late(line_us), reference.share_late(line_us) if reference is not None else 0.0
-    if not stall.stalls(share, noise):
+def _stall_faults(cell: Cell, line_us: float) -> Found:
+    if stall.is_clean(cell.late(line_us), len(cell.latencies_us)):
         return []
+    share = cell.share_late(line_us)
     return [("stalls", f"{cell.target}: p50 {cell.p50_us / 1000:.2f} ms, {share:.0%} of its requests were late")]
 
 

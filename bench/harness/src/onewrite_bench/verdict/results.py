@@ -49,10 +49,13 @@ class Cell:
     def p50_us(self) -> float:
         return median_low(self.latencies_us) if self.latencies_us else 0.0
 
+    def late(self, line_us: float) -> int:
+        """The number of requests that took longer than this."""
+        return sum(sample > line_us for sample in self.latencies_us)
+
     def share_late(self, line_us: float) -> float:
         """The share of requests that took longer than this."""
-        late = sum(sample > line_us for sample in self.latencies_us)
-        return late / len(self.latencies_us) if late else 0.0
+        return self.late(line_us) / max(1, len(self.latencies_us))
 
     @property
     def segments_median(self) -> float | None:
