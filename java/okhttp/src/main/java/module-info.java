@@ -3,7 +3,6 @@ module io.github.onewrite.okhttp {
     requires transitive io.github.onewrite.core;
     requires transitive okhttp3;
     requires kotlin.stdlib;
-    requires okio;
     requires static org.jspecify;
 
     exports io.github.onewrite.okhttp;

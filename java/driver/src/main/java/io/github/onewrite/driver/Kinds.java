@@ -45,7 +45,9 @@ enum Kinds {
     private static final Map<String, List<String>> FEATURES = new LinkedHashMap<>();
 
     static {
-        FEATURES.put("okhttp", List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects"));
+        FEATURES.put(
+                "okhttp",
+                List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects", "expect_continue"));
         FEATURES.put("reactor-netty", List.of("proxy_connect", "socket_options", "redirects"));
         FEATURES.put(
                 "ahc",

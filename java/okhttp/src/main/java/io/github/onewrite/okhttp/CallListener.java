@@ -1,12 +1,10 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.ErrorKinds;
 import io.github.onewrite.HookQueue;
 import io.github.onewrite.Hooks;
 import io.github.onewrite.TimedCall;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
@@ -24,44 +22,35 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Turns OkHttp's events into the common record, checks new connections, and passes each event on to the listener that the
- * client had before. OkHttp does not report the first byte of a response: the moment its head is read stands for it. Bytes
- * of the head and system calls it does not report either, so they are absent.
+ * client had before. OkHttp reports neither the first byte of a response nor interim ones: the moment its final head is read
+ * stands for it. Bytes of the head and system calls it does not report either, so they are absent.
  *
  * <p>OkHttp 5 races connections over several threads; hence the {@link HookQueue}. OkHttp 4 has no
  * {@code EventListener.plus}.
  */
 final class CallListener extends EventListener {
 
-    /** Makes a listener per call that is timed. Another serves all calls that are not. */
+    /** Makes a listener per call. Without hooks one serves all calls of a client that has no listener of its own. */
     static final class Factory implements EventListener.Factory {
         private final Hooks hooks;
         private final EventListener.Factory own;
-        private final SocketCheck sockets;
-        private final Connections connections = new Connections();
-        private volatile CallListener untimed;
+        private final Connections connections;
+        private final Thrown thrown;
+        private final CallListener untimed;
 
-        Factory(Hooks hooks, EventListener.Factory own, SocketCheck sockets) {
+        /** @param thrown empty without hooks: nobody reads it then */
+        Factory(Hooks hooks, EventListener.Factory own, Connections connections, Thrown thrown) {
             this.hooks = hooks;
             this.own = own;
-            this.sockets = sockets;
-            this.untimed = new CallListener(null, EventListener.NONE, this);
+            this.connections = connections;
+            this.thrown = thrown;
+            this.untimed = new CallListener(EventListener.NONE, this);
         }
 
         @Override
         public EventListener create(Call call) {
             EventListener next = own.create(call);
-            Request request = call.request();
-            TimedCall timed =
-                    TimedCall.start(hooks, request.method(), request.url().toString(), request.tag());
-            if (timed != null) {
-                return new CallListener(timed, next, this);
-            }
-            CallListener last = untimed;
-            if (last.next != next) {
-                last = new CallListener(null, next, this);
-                untimed = last;
-            }
-            return last;
+            return next == EventListener.NONE && !hooks.wanted() ? untimed : new CallListener(next, this);
         }
     }
 
@@ -69,27 +58,31 @@ final class CallListener extends EventListener {
         void take(TimedCall call, long at);
     }
 
-    private final @Nullable TimedCall call;
     private final EventListener next;
-    private final SocketCheck sockets;
-    private final Connections connections;
-    private final HookQueue queue = new HookQueue();
+    private final Factory of;
+    private @Nullable TimedCall record;
+    private @Nullable HookQueue queue;
 
     /** The attempt was answered or lost: what follows is the next one. */
     private boolean over;
 
-    private CallListener(@Nullable TimedCall call, EventListener next, Factory of) {
-        this.call = call;
+    /** The head of a response was read, and its body is not. */
+    private boolean responseOpen;
+
+    /** Length of the response's body, -1 where the head does not tell. */
+    private long expected;
+
+    private CallListener(EventListener next, Factory of) {
         this.next = next;
-        this.sockets = of.sockets;
-        this.connections = of.connections;
+        this.of = of;
     }
 
     private void step(Step step) {
-        TimedCall timed = call;
-        if (timed != null) {
+        TimedCall timed = record;
+        HookQueue inOrder = queue;
+        if (timed != null && inOrder != null) {
             long at = System.nanoTime();
-            queue.run(() -> step.take(timed, at));
+            inOrder.run(() -> step.take(timed, at));
         }
     }
 
@@ -105,33 +98,55 @@ final class CallListener extends EventListener {
         });
     }
 
+    /** Whether a step is taken: a lambda with values is made only then. */
+    private boolean isTimed() {
+        return record != null;
+    }
+
+    /** Begins the record: a call may be made long before it is executed, or never be. */
     @Override
     public void callStart(Call call) {
-        step(TimedCall::attempt);
         next.callStart(call);
+        if (of.hooks.wanted()) {
+            Request request = call.request();
+            record = TimedCall.start(of.hooks, request.method(), request.url().toString(), request.tag());
+            queue = new HookQueue();
+            step(TimedCall::attempt);
+        }
+        if (isTimed()) {
+            of.thrown.expect(call, this);
+        }
     }
 
     @Override
     public void callEnd(Call call) {
-        Throwable thrown = UncheckedErrors.of(call);
-        if (thrown == null) {
-            step(TimedCall::completed);
-        } else {
-            failed(call, thrown);
-        }
+        forget(call);
+        step(TimedCall::completed);
         next.callEnd(call);
     }
 
     @Override
     public void callFailed(Call call, IOException failure) {
+        forget(call);
         failed(call, failure);
         next.callFailed(call, failure);
     }
 
+    private void forget(Call call) {
+        if (isTimed()) {
+            of.thrown.take(call);
+        }
+    }
+
+    /** Ends the record with what the caller catches, where OkHttp reports callEnd, or nothing while a response is open. */
+    void thrown(Call call, Throwable failure) {
+        if (responseOpen || !(failure instanceof IOException)) {
+            failed(call, failure);
+        }
+    }
+
     private void failed(Call call, Throwable failure) {
-        // A call timeout cancels, too. The event of a cancel may come after the failure it caused.
-        boolean cancelled = call.isCanceled() && !(failure instanceof InterruptedIOException);
-        ErrorKind kind = cancelled ? ErrorKind.CANCELLED : ErrorKinds.of(failure, OkHttpErrors::kindOf);
+        ErrorKind kind = OkHttpErrors.kindOf(failure, call.isCanceled());
         step((timed, at) -> timed.failed(at, kind, failure));
     }
 
@@ -165,7 +180,9 @@ final class CallListener extends EventListener {
 
     @Override
     public void dnsStart(Call call, String domainName) {
-        attemptStep((timed, at) -> timed.dnsStart(at, domainName));
+        if (isTimed()) {
+            attemptStep((timed, at) -> timed.dnsStart(at, domainName));
+        }
         next.dnsStart(call, domainName);
     }
 
@@ -177,7 +194,9 @@ final class CallListener extends EventListener {
 
     @Override
     public void connectStart(Call call, InetSocketAddress inetSocketAddress, Proxy proxy) {
-        attemptStep(TimedCall::connectStart);
+        if (isTimed()) {
+            attemptStep(TimedCall::connectStart);
+        }
         next.connectStart(call, inetSocketAddress, proxy);
     }
 
@@ -214,18 +233,24 @@ final class CallListener extends EventListener {
 
     @Override
     public void connectionAcquired(Call call, Connection connection) {
-        sockets.check(connection);
-        attemptStep((timed, at) -> connections.acquired(at, connection, timed));
+        Connections.Usage usage = of.connections.usage(connection);
+        if (isTimed()) {
+            attemptStep((timed, at) -> usage.acquired(at, timed));
+        } else if (of.hooks.wanted()) {
+            usage.acquired(System.nanoTime(), null);
+        }
         next.connectionAcquired(call, connection);
     }
 
     @Override
     public void connectionReleased(Call call, Connection connection) {
-        boolean reusable = !connection.socket().isClosed();
-        step((timed, at) -> {
-            connections.released(at, connection);
-            timed.connectionReleased(at, reusable);
-        });
+        if (isTimed()) {
+            boolean reusable = !connection.socket().isClosed();
+            step((timed, at) -> {
+                of.connections.usage(connection).released(at);
+                timed.connectionReleased(at, reusable);
+            });
+        }
         next.connectionReleased(call, connection);
     }
 
@@ -267,27 +292,49 @@ final class CallListener extends EventListener {
 
     /** OkHttp may try again, or fail the call. */
     private void lose() {
-        step((timed, at) -> {
-            over = true;
-            timed.progress();
-        });
+        if (isTimed()) {
+            step((timed, at) -> {
+                over = true;
+                timed.progress();
+            });
+        }
     }
 
-    /** Comes when the head is read, not when its reading begins (CallServerInterceptor). */
+    /** Comes after an interim response, too, and does not tell which: responseHeadersEnd follows the final one alone. */
     @Override
     public void responseHeadersStart(Call call) {
-        step(TimedCall::responseStart);
         next.responseHeadersStart(call);
     }
 
     @Override
     public void responseHeadersEnd(Call call, Response response) {
+        if (isTimed()) {
+            headersEnd(response);
+        }
+        next.responseHeadersEnd(call, response);
+    }
+
+    private void headersEnd(Response response) {
         int code = response.code();
+        boolean bodyless = response.request().method().equals("HEAD") || code == 204 || code == 304;
+        responseOpen = true;
+        expected = bodyless ? -1 : contentLength(response);
         step((timed, at) -> {
+            timed.responseStart(at);
             timed.headersEnd(code);
+            if (bodyless) {
+                timed.responseEnd(at, 0);
+            }
             over = true;
         });
-        next.responseHeadersEnd(call, response);
+    }
+
+    private static long contentLength(Response response) {
+        try {
+            return Long.parseLong(response.header("Content-Length", "-1"));
+        } catch (NumberFormatException e) {
+            return -1;
+        }
     }
 
     @Override
@@ -295,14 +342,19 @@ final class CallListener extends EventListener {
         next.responseBodyStart(call);
     }
 
+    /** Comes when a body is closed, too: then the caller gave up what it did not read. */
     @Override
     public void responseBodyEnd(Call call, long byteCount) {
-        step((timed, at) -> timed.responseEnd(at, byteCount));
+        responseOpen = false;
+        if (isTimed() && byteCount >= expected) {
+            step((timed, at) -> timed.responseEnd(at, byteCount));
+        }
         next.responseBodyEnd(call, byteCount);
     }
 
     @Override
     public void responseFailed(Call call, IOException failure) {
+        responseOpen = false;
         lose();
         next.responseFailed(call, failure);
     }

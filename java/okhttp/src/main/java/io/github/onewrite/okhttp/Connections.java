@@ -1,37 +1,88 @@
 package io.github.onewrite.okhttp;
 
+import io.github.onewrite.SocketCounts;
 import io.github.onewrite.TimedCall;
+import java.io.IOException;
+import java.net.Socket;
 import java.util.Map;
 import java.util.WeakHashMap;
 import okhttp3.Connection;
+import org.jspecify.annotations.Nullable;
 
-/** Numbers OkHttp's connections, and remembers how often and when they were used. Holds none of them alive. */
+/** The connections of a client: number, use, and TCP_NODELAY of each. Holds none of them alive. */
 final class Connections {
     private final Map<Connection, Usage> usages = new WeakHashMap<>();
+    private final @Nullable SocketCounts nodelay;
 
-    private static final class Usage {
+    /** @param nodelay counts the sockets without TCP_NODELAY, which is set; null where it is not */
+    Connections(@Nullable SocketCounts nodelay) {
+        this.nodelay = nodelay;
+    }
+
+    /** Sets TCP_NODELAY on a connection that is new here: SOCKS proxies and some factories bypass ours. */
+    Usage usage(Connection connection) {
+        Usage known;
+        synchronized (this) {
+            known = usages.get(connection);
+            if (known != null) {
+                return known;
+            }
+            known = new Usage();
+            usages.put(connection, known);
+        }
+        Socket socket = connection.socket();
+        if (nodelay != null && isTcp(socket) && !hasNodelay(socket) && !socket.isClosed()) {
+            nodelay.withoutNodelay();
+        }
+        return known;
+    }
+
+    /**
+     * Whether the JDK connected the socket. A Unix socket that extends Socket has a connect and often an isConnected of its
+     * own. On such a socket the JDK's option methods open a TCP descriptor.
+     */
+    private static boolean isTcp(Socket socket) {
+        try {
+            Class<?> connected = socket.getClass().getMethod("isConnected").getDeclaringClass();
+            return connected.getModule() == Socket.class.getModule() && socket.isConnected();
+        } catch (NoSuchMethodException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static boolean hasNodelay(Socket socket) {
+        try {
+            if (!socket.getTcpNoDelay()) {
+                socket.setTcpNoDelay(true);
+            }
+            return socket.getTcpNoDelay();
+        } catch (IOException | RuntimeException e) {
+            // The socket refuses the option, or is closed.
+            return false;
+        }
+    }
+
+    /** How often and when a connection was used. */
+    static final class Usage {
         private final long id = TimedCall.nextConnectionId();
         private int requests;
         private long releasedAt;
-    }
 
-    /** The lock is never held while hooks run: all calls of a client share it. */
-    void acquired(long at, Connection connection, TimedCall call) {
-        Usage usage;
-        long idle;
-        int requests;
-        synchronized (this) {
-            usage = usages.computeIfAbsent(connection, unknown -> new Usage());
-            idle = usage.releasedAt == 0 ? -1 : Math.max(0, at - usage.releasedAt);
-            requests = ++usage.requests;
+        /** @param call null where the call is not timed: it counts as a request of the connection */
+        void acquired(long at, @Nullable TimedCall call) {
+            int count;
+            long idle;
+            synchronized (this) {
+                count = ++requests;
+                idle = releasedAt == 0 ? -1 : Math.max(0, at - releasedAt);
+            }
+            if (call != null) {
+                call.connectionAcquired(id, idle, count);
+            }
         }
-        call.connectionAcquired(usage.id, idle, requests);
-    }
 
-    synchronized void released(long at, Connection connection) {
-        Usage usage = usages.get(connection);
-        if (usage != null) {
-            usage.releasedAt = at;
+        synchronized void released(long at) {
+            releasedAt = at;
         }
     }
 }

@@ -1,15 +1,14 @@
 package io.github.onewrite.okhttp;
 
+import io.github.onewrite.Hooks;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
-import javax.net.ssl.X509TrustManager;
-import okhttp3.ConnectionSpec;
 import okhttp3.OkHttp;
 import okhttp3.OkHttpClient;
 
 /**
- * Gives an {@link OkHttpClient} TCP_NODELAY, one write per request, and timing.
+ * Gives an {@link OkHttpClient} TCP_NODELAY and timing.
  *
  * <pre>{@code
  * OkHttpClient client = OnewriteOkHttp.create()
@@ -18,13 +17,13 @@ import okhttp3.OkHttpClient;
  *         .build();
  * }</pre>
  *
- * <p>OkHttp 4.12 and 5.5 never set TCP_NODELAY. So a request that takes more than one write, every first request of a
- * TLS 1.3 connection and every body over 8 KiB among them, can wait some 40 ms for the ACK of the first. And each 8 KiB
- * are a separate write and TLS record. Here a body in memory leaves in pieces of 16 KiB, the head in the first. The
- * head of any other body leaves with its first bytes. That holds for HTTP/1.1 on sockets of the JDK's own factories.
- * Everything else stays OkHttp's.
+ * <p>OkHttp 4.12 and 5.5 write head and body in one write up to 8 KiB, and never set TCP_NODELAY. So a request that takes
+ * more than one write, every first request of a TLS 1.3 connection and every body over 8 KiB among them, can wait some 40
+ * ms for the ACK of the first. With TCP_NODELAY it does not wait. The writes and everything else stay OkHttp's.
  *
- * <p>The tag that a listener factory is given is what the request carries as {@code tag(Object.class)}.
+ * <p>The record of a call begins when it is executed or enqueued. OkHttp takes the listener away from WebSocket calls: they
+ * get TCP_NODELAY and are not timed. The tag that a listener factory is given is what the request carries as
+ * {@code tag(Object.class)}.
  */
 public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     private OnewriteOkHttp() {}
@@ -53,34 +52,28 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
      */
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
         OnewriteConfig config = switches();
-        if (config.disabled() || builder.interceptors().stream().anyMatch(UncheckedErrors.class::isInstance)) {
+        OkHttpClient before = builder.build();
+        if (config.disabled()
+                || before.socketFactory() instanceof NodelaySocketFactory
+                || before.eventListenerFactory() instanceof CallListener.Factory) {
             return builder;
         }
         applied();
         note("quickack", "OkHttp's sockets do not have it");
-        OkHttpClient before = builder.build();
-        if (config.coalesces() && !NodelaySocketFactory.joins(before.socketFactory())) {
-            note("coalesce", "the socket factory is not the JDK's: its writes are left alone");
+        note("coalesce", "left to OkHttp, which writes up to 8 KiB in one");
+        Hooks hooks = hooks();
+        if (config.guardsNodelay()) {
+            builder.socketFactory(new NodelaySocketFactory(before.socketFactory()));
         }
-        if (config.guardsNodelay() || config.coalesces()) {
-            builder.socketFactory(new NodelaySocketFactory(before.socketFactory(), config));
+        if (config.guardsNodelay() || hooks.wanted()) {
+            Connections connections = new Connections(config.guardsNodelay() ? counts() : null);
+            Thrown thrown = new Thrown();
+            builder.eventListenerFactory(
+                    new CallListener.Factory(hooks, before.eventListenerFactory(), connections, thrown));
+            if (hooks.wanted()) {
+                builder.interceptors().add(0, thrown);
+            }
         }
-        if (config.coalesces()) {
-            joinRecords(builder, before, config);
-            builder.addNetworkInterceptor(new Joiner());
-        }
-        builder.eventListenerFactory(
-                new CallListener.Factory(hooks(), before.eventListenerFactory(), new SocketCheck(config, counts())));
-        builder.interceptors().add(0, new UncheckedErrors());
         return builder;
-    }
-
-    private static void joinRecords(OkHttpClient.Builder builder, OkHttpClient before, OnewriteConfig config) {
-        boolean cleartextOnly = before.connectionSpecs().stream().noneMatch(ConnectionSpec::isTls);
-        X509TrustManager trust = cleartextOnly ? null : before.x509TrustManager();
-        if (trust != null) {
-            builder.sslSocketFactory(
-                    new JoiningSslSocketFactory(before.sslSocketFactory(), config.coalesceMax()), trust);
-        }
     }
 }

@@ -1,4 +1,4 @@
-/** TCP_NODELAY, one write per request and timing for OkHttp: {@link io.github.onewrite.okhttp.OnewriteOkHttp}. */
+/** TCP_NODELAY and timing for OkHttp: {@link io.github.onewrite.okhttp.OnewriteOkHttp}. */
 @NullMarked
 package io.github.onewrite.okhttp;
 

@@ -1,51 +1,39 @@
 package io.github.onewrite.okhttp;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
-import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import javax.net.SocketFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.X509TrustManager;
 import okhttp3.Call;
 import okhttp3.Callback;
-import okhttp3.Connection;
-import okhttp3.ConnectionPool;
 import okhttp3.EventListener;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 class OnewriteOkHttpTest implements AppliedTwice {
     private final Calls calls = new Calls();
@@ -59,22 +47,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
         }
     }
 
-    /** Records the classes of the sockets that a client uses, and whether they have TCP_NODELAY. */
-    private static final class Sockets extends EventListener {
-        private final List<Class<?>> classes = new CopyOnWriteArrayList<>();
-        private final List<Boolean> nodelay = new CopyOnWriteArrayList<>();
-
-        @Override
-        public void connectionAcquired(Call call, Connection connection) {
-            classes.add(connection.socket().getClass());
-            try {
-                nodelay.add(connection.socket().getTcpNoDelay());
-            } catch (IOException e) {
-                throw new UncheckedIOException(e);
-            }
-        }
-    }
-
     /** The second time to a builder of the client that the first time was for. */
     @Override
     public Poster applied(int times, Calls heard) {
@@ -85,52 +57,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
         }
         OkHttpClient last = client;
         return url -> send(last, "POST", url, 200);
-    }
-
-    /** A user's socket factory keeps the class of its sockets, which get TCP_NODELAY. */
-    @Test
-    void aFactoryOfTheUsersIsKept() throws Exception {
-        Sockets sockets = new Sockets();
-        // Creates plain JDK sockets, and is not the JDK's default factory.
-        SocketFactory own = new NodelaySocketFactory(
-                SocketFactory.getDefault(), OnewriteConfig.defaults().withDisabled(true));
-        try (TestServer server = TestServer.answering()) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .apply(new OkHttpClient.Builder().eventListener(sockets).socketFactory(own))
-                    .build();
-            assertEquals(200, send(client, "POST", server.url(), 20_000));
-            assertEquals(List.of(Socket.class), sockets.classes);
-            assertEquals(List.of(true), sockets.nodelay);
-        }
-    }
-
-    /** With and without joining, the server receives the bytes that were sent. */
-    @Test
-    void everySizeArrivesWhole() throws Exception {
-        try (TestServer server = TestServer.answering()) {
-            for (OnewriteConfig config : List.of(
-                    OnewriteConfig.defaults(),
-                    OnewriteConfig.defaults().withCoalesceMax(100),
-                    OnewriteConfig.defaults().withCoalesceDisabled(true))) {
-                OkHttpClient client = OnewriteOkHttp.create()
-                        .config(config)
-                        .apply(new OkHttpClient.Builder())
-                        .build();
-                for (int size : new int[] {0, 1, 8191, 8192, 8193, 16_200, 16_384, 70_000, 3_000_000}) {
-                    byte[] body = new byte[size];
-                    new Random(size).nextBytes(body);
-                    Request request = new Request.Builder()
-                            .url(server.url())
-                            .post(RequestBody.create(body, null))
-                            .build();
-                    try (Response response = client.newCall(request).execute()) {
-                        assertEquals(200, response.code());
-                    }
-                    assertArrayEquals(body, server.requests().get(0).body());
-                    server.requests().clear();
-                }
-            }
-        }
     }
 
     @Test
@@ -177,35 +103,11 @@ class OnewriteOkHttpTest implements AppliedTwice {
                 OnewriteOkHttp.create()
                         .onTiming(calls)
                         .config(OnewriteConfig.defaults().withHooksDisabled(true)))) {
-            OkHttpClient untimed = onewrite.apply(new OkHttpClient.Builder().eventListener(new Sockets()))
-                    .build();
+            OkHttpClient untimed = onewrite.apply(new OkHttpClient.Builder()).build();
             Call call = untimed.newCall(
                     new Request.Builder().url("http://127.0.0.1/").build());
             EventListener.Factory factory = untimed.eventListenerFactory();
             assertSame(factory.create(call), factory.create(call));
-        }
-    }
-
-    /** OkHttp creates sockets of SOCKS proxies itself: the option is set when the connection is acquired. */
-    @ParameterizedTest(name = "timed {0}")
-    @ValueSource(booleans = {false, true})
-    void aSocksProxysSocketGetsNodelayLate(boolean timed) throws Exception {
-        Sockets sockets = new Sockets();
-        try (TestServer server = TestServer.answering();
-                SocksServer socks = new SocksServer()) {
-            OkHttpClient.Builder builder =
-                    new OkHttpClient.Builder().eventListener(sockets).proxy(socks.proxy());
-            OkHttpClient stock = builder.build();
-            assertEquals(200, send(stock, "POST", server.url(), 200));
-            OnewriteOkHttp customizer = OnewriteOkHttp.create();
-            if (timed) {
-                customizer.onTiming(calls);
-            }
-            OkHttpClient client = customizer
-                    .apply(stock.newBuilder().connectionPool(new ConnectionPool()))
-                    .build();
-            assertEquals(200, send(client, "POST", server.url(), 200));
-            assertEquals(List.of(false, true), sockets.nodelay, "the first is the control");
         }
     }
 
@@ -267,29 +169,6 @@ class OnewriteOkHttpTest implements AppliedTwice {
             assertTrue(latch.await(30, TimeUnit.SECONDS));
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
-        }
-    }
-
-    /** OkHttp reports callEnd for such a call, as for one that was answered. */
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void aCallWhoseInterceptorThrewIsAnError(boolean afterTheAnswer) throws Exception {
-        IllegalStateException thrown = new IllegalStateException("from the test");
-        try (TestServer server = TestServer.answering()) {
-            OkHttpClient client = calls.heard(OnewriteOkHttp.create())
-                    .apply(new OkHttpClient.Builder().addInterceptor(chain -> {
-                        if (afterTheAnswer) {
-                            chain.proceed(chain.request()).close();
-                        }
-                        throw thrown;
-                    }))
-                    .build();
-            assertSame(
-                    thrown, assertThrows(IllegalStateException.class, () -> send(client, "POST", server.url(), 200)));
-            Timing timing = calls.next();
-            calls.assertFailed(timing);
-            assertEquals(ErrorKind.OTHER, timing.errorKind().orElseThrow());
-            assertTrue(calls.none(), "one call, one record");
         }
     }
 }

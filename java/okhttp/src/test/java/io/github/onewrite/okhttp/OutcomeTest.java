@@ -1,0 +1,285 @@
+package io.github.onewrite.okhttp;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
+import io.github.onewrite.testing.Calls;
+import io.github.onewrite.testing.TestServer;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+import okhttp3.Call;
+import okhttp3.Callback;
+import okhttp3.Interceptor;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import okhttp3.WebSocket;
+import okhttp3.WebSocketListener;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the record says of a call is what its caller saw. */
+class OutcomeTest {
+    private final Calls calls = new Calls();
+
+    private OkHttpClient client(OkHttpClient.Builder builder) {
+        return calls.heard(OnewriteOkHttp.create()).apply(builder).build();
+    }
+
+    private static Request get(String url) {
+        return new Request.Builder().url(url).build();
+    }
+
+    /** As Kotlin does, and Java with generics. */
+    @SuppressWarnings("unchecked")
+    private static <E extends Throwable> void raise(Throwable any) throws E {
+        throw (E) any;
+    }
+
+    private Timing failed(ErrorKind kind) throws InterruptedException {
+        Timing timing = calls.next();
+        assertEquals(kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, timing.outcome());
+        assertEquals(kind, timing.errorKind().orElseThrow());
+        List<String> names = calls.names();
+        assertEquals("call_end", names.get(names.size() - 1));
+        assertTrue(calls.none(), "one call, one record");
+        return timing;
+    }
+
+    static Stream<Arguments> thrown() {
+        return Stream.of(
+                        new IllegalStateException("parse error"),
+                        new TimeoutException("token service"),
+                        new StackOverflowError(),
+                        new IOException("parse error"))
+                .flatMap(error -> Stream.of("before", "closed", "open").map(response -> Arguments.of(error, response)));
+    }
+
+    /** OkHttp reports callEnd for all but an IOException, and nothing at all while the response is open. */
+    @ParameterizedTest(name = "{0}, response {1}")
+    @MethodSource("thrown")
+    void aCallWhoseInterceptorThrewIsAnError(Throwable thrown, String response) throws Exception {
+        Interceptor throwing = chain -> {
+            if (!response.equals("before")) {
+                Response answer = chain.proceed(chain.request());
+                if (response.equals("closed")) {
+                    answer.close();
+                }
+            }
+            OutcomeTest.<RuntimeException>raise(thrown);
+            throw new AssertionError();
+        };
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient client = client(new OkHttpClient.Builder().addInterceptor(throwing));
+            Call call = client.newCall(get(server.url()));
+            assertSame(thrown, assertThrows(Throwable.class, call::execute));
+            failed(thrown instanceof TimeoutException ? ErrorKind.TIMEOUT : ErrorKind.OTHER);
+        }
+    }
+
+    /** OkHttp throws InterruptedException while it connects, and an InterruptedIOException later. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anInterruptedCallerGaveUp(boolean connecting) throws Exception {
+        try (TestServer server = TestServer.silent()) {
+            Interceptor interrupting = chain -> {
+                Thread.currentThread().interrupt();
+                return chain.proceed(chain.request());
+            };
+            OkHttpClient.Builder builder = new OkHttpClient.Builder();
+            OkHttpClient client = client(
+                    connecting ? builder.addInterceptor(interrupting) : builder.addNetworkInterceptor(interrupting));
+            Call call = client.newCall(get(server.url()));
+            assertThrows(Throwable.class, call::execute);
+            Thread.interrupted();
+            failed(ErrorKind.CANCELLED);
+        }
+    }
+
+    static Stream<Arguments> kinds() {
+        return Stream.of(
+                Arguments.of(new InterruptedIOException("timeout"), ErrorKind.TIMEOUT),
+                Arguments.of(new SocketTimeoutException("Read timed out"), ErrorKind.TIMEOUT),
+                Arguments.of(new InterruptedIOException("executor rejected"), ErrorKind.POOL),
+                Arguments.of(new InterruptedIOException("interrupted"), ErrorKind.CANCELLED),
+                Arguments.of(new InterruptedIOException(), ErrorKind.CANCELLED),
+                Arguments.of(new InterruptedException(), ErrorKind.CANCELLED),
+                Arguments.of(new IOException("Canceled"), ErrorKind.CANCELLED),
+                Arguments.of(new IOException("unexpected end of stream on http://a/..."), ErrorKind.CLOSED),
+                Arguments.of(new IOException("Unexpected response code for CONNECT: 403"), ErrorKind.CONNECT),
+                Arguments.of(new IOException(), ErrorKind.OTHER));
+    }
+
+    @ParameterizedTest
+    @MethodSource("kinds")
+    void kindsOfErrors(Throwable error, ErrorKind kind) {
+        assertEquals(kind, OkHttpErrors.kindOf(error, false));
+    }
+
+    /** A time limit of the whole call cancels the call. */
+    @Test
+    void aCallThatWasCancelled() {
+        assertEquals(ErrorKind.CANCELLED, OkHttpErrors.kindOf(new IOException("Socket closed"), true));
+        assertEquals(ErrorKind.TIMEOUT, OkHttpErrors.kindOf(new InterruptedIOException("timeout"), true));
+        assertEquals(ErrorKind.OTHER, OkHttpErrors.kindOf(new IllegalStateException(), true));
+    }
+
+    @Test
+    void aTimeLimitOfTheCall() throws Exception {
+        try (TestServer server = TestServer.silent()) {
+            OkHttpClient client = client(new OkHttpClient.Builder().callTimeout(Duration.ofMillis(300)));
+            assertThrows(InterruptedIOException.class, () -> client.newCall(get(server.url()))
+                    .execute());
+            assertEquals(Phase.WAIT, failed(ErrorKind.TIMEOUT).errorPhase().orElseThrow());
+        }
+    }
+
+    @Test
+    void aDispatcherThatIsShutDown() throws Exception {
+        OkHttpClient client = client(new OkHttpClient.Builder());
+        client.dispatcher().executorService().shutdown();
+        CompletableFuture<IOException> failure = new CompletableFuture<>();
+        client.newCall(get("http://127.0.0.1/")).enqueue(new Callback() {
+            @Override
+            public void onFailure(Call call, IOException e) {
+                failure.complete(e);
+            }
+
+            @Override
+            public void onResponse(Call call, Response response) {}
+        });
+        failure.get(30, TimeUnit.SECONDS);
+        failed(ErrorKind.POOL);
+    }
+
+    /** Interim answers are none: neither the one that was asked for, nor any other. */
+    @Test
+    void theFinalAnswerEndsTheWait() throws Exception {
+        CountDownLatch never = new CountDownLatch(1);
+        try (TestServer server = new TestServer(connection -> {
+            while (true) {
+                boolean expects = connection.readHead().contains("100-continue");
+                assertFalse(never.await(200, TimeUnit.MILLISECONDS));
+                connection.send(
+                        expects ? "HTTP/1.1 100 Continue\r\n\r\n" : "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n");
+                assertFalse(never.await(200, TimeUnit.MILLISECONDS));
+                if (expects) {
+                    connection.in().readNBytes(5);
+                    assertFalse(never.await(200, TimeUnit.MILLISECONDS));
+                }
+                connection.send("HTTP/1.1 103 Early Hints\r\n\r\n" + TestServer.OK);
+            }
+        })) {
+            OkHttpClient client = client(new OkHttpClient.Builder());
+            Request plain = get(server.url());
+            Request expecting = plain.newBuilder()
+                    .header("Expect", "100-continue")
+                    .post(RequestBody.create(new byte[5], null))
+                    .build();
+            for (Request request : List.of(expecting, plain)) {
+                client.newCall(request).execute().close();
+                Timing timing = calls.next();
+                assertEquals(200, timing.status().orElseThrow());
+                assertTrue(timing.waitNanos().orElse(0) > 190_000_000, timing::toString);
+                assertEquals(request == expecting, timing.sendNanos().orElseThrow() > 190_000_000, timing::toString);
+                assertEquals(
+                        1,
+                        calls.names().stream().filter("response_start"::equals).count());
+            }
+        }
+    }
+
+    /** The response ends with its head, also when its caller never reads on. */
+    @ParameterizedTest
+    @ValueSource(strings = {"HEAD 200", "GET 204", "GET 304"})
+    void anAnswerWithoutABody(String what) throws Exception {
+        String[] words = what.split(" ");
+        String length = words[1].equals("200") ? "Content-Length: 7\r\n" : "";
+        try (TestServer server = TestServer.answering("HTTP/1.1 " + words[1] + " Fine\r\n" + length + "\r\n")) {
+            OkHttpClient client = client(new OkHttpClient.Builder());
+            Request request =
+                    get(server.url()).newBuilder().method(words[0], null).build();
+            try (Response response = client.newCall(request).execute()) {
+                Thread.sleep(100);
+                assertEquals(words[1], Integer.toString(response.code()));
+            }
+            Timing timing = calls.next();
+            assertEquals(0, timing.attempts().get(0).bytesReceived().orElseThrow());
+            assertTrue(timing.receiveNanos().orElseThrow() < 100_000_000, timing::toString);
+        }
+    }
+
+    /** OkHttp reads the rest of a short body when it is closed. */
+    @Test
+    void aBodyThatWasGivenUp() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient client = client(new OkHttpClient.Builder());
+            client.newCall(get(server.url())).execute().close();
+            Timing timing = calls.next();
+            assertEquals(Outcome.OK, timing.outcome());
+            assertTrue(timing.receiveNanos().isEmpty(), timing::toString);
+        }
+    }
+
+    /** A call may be made ahead, and need not be executed. */
+    @Test
+    void theClockStartsWithTheCall() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient client = client(new OkHttpClient.Builder());
+            Call call = client.newCall(get(server.url()));
+            client.newCall(get(server.url()));
+            Thread.sleep(200);
+            long before = System.nanoTime();
+            call.execute().close();
+            Timing timing = calls.next();
+            assertTrue(timing.startedAtMonoNanos() >= before, timing::toString);
+            assertTrue(timing.totalNanos() <= System.nanoTime() - before, timing::toString);
+            assertTrue(calls.none());
+        }
+    }
+
+    /** OkHttp replaces the listeners of a WebSocket's call. */
+    @Test
+    void aWebSocketIsNotTimed() throws Exception {
+        CompletableFuture<Boolean> open = new CompletableFuture<>();
+        try (TestServer server = new TestServer(connection -> {
+            connection.switchToWebSocket();
+            connection.drain();
+        })) {
+            OkHttpClient client = client(new OkHttpClient.Builder());
+            WebSocket socket = client.newWebSocket(get(server.url()), new WebSocketListener() {
+                @Override
+                public void onOpen(WebSocket webSocket, Response response) {
+                    open.complete(true);
+                }
+
+                @Override
+                public void onFailure(WebSocket webSocket, Throwable t, Response response) {
+                    open.completeExceptionally(t);
+                }
+            });
+            assertTrue(open.get(30, TimeUnit.SECONDS));
+            socket.cancel();
+            assertTrue(calls.none());
+        }
+    }
+}
