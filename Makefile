@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+MAKEOVERRIDES := $(filter-out TARGET=%,$(MAKEOVERRIDES)) # as in .ci/part.mk
 
 ADAPTERS := python ruby node java
 PARTS := spec $(ADAPTERS) bench cli docs

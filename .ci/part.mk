@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# TARGET= is the bench's, by the environment. The Makefiles of gems have another TARGET, which the command line would set.
+MAKEOVERRIDES := $(filter-out TARGET=%,$(MAKEOVERRIDES))
 
 ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)
 export ONEWRITE_REPORTS ?= $(ROOT)/build/reports

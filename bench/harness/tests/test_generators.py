@@ -1,100 +1,88 @@
-"""Constant rates: the built-in generator counts from the due time, wrk2 is driven and read, no generator is swapped."""
+"""Constant rates: the built-in generator counts from the due time, wrk2 is found and read, no generator is swapped."""
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command import bench
 from onewrite_lab.servers.children import Children
 
-from onewrite_bench.engines.generators import BuiltIn, Plan, Wrk2, choose
-from onewrite_bench.engines.rates import doubt
+from onewrite_bench.engines.generators import MARK, BuiltIn, Plan, Wrk2, choose
+from onewrite_bench.engines.rates import agreement, doubt
 from onewrite_bench.failures import BenchError
 from onewrite_bench.report import write as report
+from onewrite_bench.report.table import of_rates
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict.results import RateResult
 
-USAGE = "Usage: wrk <options> <url>\n  -s, --script <S>  Load Lua script file\n  -R, --rate   <T>  work rate\n"
-
-# What wrk2 gives a script before it runs it, and the objects that it hands to done().
-FRAME = """wrk = {{method = "GET", headers = {{}}}}
-dofile(arg[1])
-assert(wrk.method == "POST" and #wrk.body == 200 and wrk.headers["Content-Type"])
-local latency = {{}}
-function latency:percentile(level) return {percentile} end
-local errors = {{connect = 0, read = 0, write = 0, timeout = {timeouts}, status = 0}}
-done({{duration = 16000000, requests = 2128, bytes = 1, errors = errors}}, latency, latency)
-"""
+TURN = {"requests": 650, "reached": 130.0, "p50_us": 43_000, "p90_us": 48_000, "late_sends": 0}
 
 
-def wrk2(folder: Path, usage: str = USAGE, frame: str = "", then: str = "exit 1") -> Path:
-    """A program that shows this usage, and else runs the script that it is given in a real Lua."""
-    program, lua = folder / "wrk2", folder / "frame.lua"
-    lua.write_text(frame)
-    run = f'{shutil.which("luajit")} {lua} "${{10}}"' if frame else "true"
-    program.write_text(
-        f'#!/bin/sh\n[ "$1" = --help ] && {{ printf "{usage}"; exit 1; }}\necho "$@" > {folder}/log\n{run}\n{then}\n'
-    )
-    program.chmod(0o755)
-    return program
+def row(generator: str = "built-in", **turn: object) -> RateResult:
+    return RateResult("python", "control", 130, generator, turns=[{**TURN, **turn}])
 
 
 def test_a_latency_counts_from_the_time_a_request_was_due(children: Children, tmp_path: Path) -> None:
     """40 requests a second, where one connection carries 20: from the time they were sent all would take 50 ms."""
     url = f"http://127.0.0.1:{Places(children, {}, tmp_path).port('origin/plain')}/slow?ms=50"
-    row = RateResult("", "", 40)
-    BuiltIn().run(Plan(url, 40, connections=1, seconds=1, warmup=0), row)
-    assert row.requests == 40
-    assert row.p50_us > 400_000
-    assert row.p99_us > 900_000
-    assert doubt(row, may_collapse=True) is None
-    assert "of 40 requests per second were reached" in str(doubt(row, may_collapse=False))
+    seen = BuiltIn().run(Plan(url, 40, connections=1, seconds=1, warmup=0))
+    assert seen["requests"] == len(seen["latencies_us"]) == 40
+    assert seen["p50_us"] > 400_000
+    assert seen["p90_us"] > 700_000
+    assert seen["reached"] < 30
 
 
-def test_refused_connections_are_counted() -> None:
-    row = RateResult("", "", 20)
-    BuiltIn().run(Plan("http://127.0.0.1:1/", 20, connections=2, seconds=1, warmup=0), row)
-    assert doubt(row, may_collapse=False) == "20 requests failed ([Errno 111] Connection refused)"
+def test_refused_connections_are_an_error() -> None:
+    with pytest.raises(BenchError, match=r"20 requests failed \(\[Errno 111\] Connection refused\)"):
+        BuiltIn().run(Plan("http://127.0.0.1:1/", 20, connections=2, seconds=1, warmup=0))
 
 
 def test_doubtful_figures_are_void() -> None:
-    row = RateResult("", "", 100, reached=98.1, requests=1, late_us=4999)
-    assert doubt(row, may_collapse=False) is None
-    assert doubt(replace(row, reached=97.9), may_collapse=False) == "97.9 of 100 requests per second were reached"
-    assert "was 5.1 ms late at its 90th percentile" in str(doubt(replace(row, late_us=5100), may_collapse=True))
+    assert doubt(row(reached=128.0)) is None
+    assert doubt(row(reached=120.0)) == "120 of 130 requests per second were reached"
+    assert doubt(row(late_sends=33)) == "the generator itself sent 33 of 650 requests late"
+    over = row(reached=218.0)
+    over.rate, over.overload = 300, True
+    assert doubt(over) is None
 
 
-@pytest.mark.skipif(shutil.which("luajit") is None, reason="there is no LuaJIT")
-def test_wrk2_gets_a_script_that_reports_to_us(tmp_path: Path) -> None:
-    plan, row = Plan("http://127.0.0.1:1/", 133, connections=10, seconds=6, warmup=10), RateResult("", "", 133)
-    Wrk2(str(wrk2(tmp_path, frame=FRAME.format(percentile="level * 1000 + 0.25", timeouts=0), then=""))).run(plan, row)
-    assert (tmp_path / "log").read_text().startswith("-t 1 -c 10 -d 16s -R 133 -s ")
-    assert (row.requests, row.reached, row.p50_us, row.p99_us) == (2128, 133, 50_000, 99_000)
-    assert doubt(row, may_collapse=False) is None
-    # With no answers wrk2 passes NaN, which JSON does not have.
-    Wrk2(str(wrk2(tmp_path, frame=FRAME.format(percentile="0 / 0", timeouts=50), then=""))).run(plan, row)
-    assert (row.requests, doubt(row, may_collapse=False)) == (0, "50 requests failed (timeout)")
-    with pytest.raises(BenchError, match=r"wrk2 failed: exit status 1: -t 1 -c 10 "):
-        Wrk2(str(wrk2(tmp_path))).run(plan, row)
+def test_what_wrk2_reports_is_read() -> None:
+    result = '{"requests": 1950, "duration_us": 15000000, "p50_us": 43100, "p90_us": 47000, "errors": %d}'
+    text = f"Running 15s test\n{MARK}{result}\n"
+    assert Wrk2.turn(text % 0) == {**TURN, "requests": 1950, "p50_us": 43_100, "p90_us": 47_000, "late_sends": None}
+    with pytest.raises(BenchError, match="50 of 1950 requests failed"):
+        Wrk2.turn(text % 50)
     with pytest.raises(BenchError, match="wrk2 ended without its result"):
-        Wrk2(str(wrk2(tmp_path, then="echo Transfer/sec: 0"))).run(plan, row)
+        Wrk2.turn("Transfer/sec: 0")
+
+
+def test_the_generators_are_compared_where_both_ran() -> None:
+    assert "did not run" in agreement([row()])
+    assert agreement([row("wrk2", p50_us=43_500), row()]) == (
+        "wrk2 and the built-in generator agree within their spread, in 1 of 1 rows."
+    )
+    assert "do not agree within their spread: python, control." in agreement([row("wrk2", p50_us=50_000), row()])
 
 
 def test_no_generator_takes_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(name: str, options: str) -> Path:
+        made = tmp_path / name
+        made.write_text(f"#!/bin/sh\necho '{options}'\n")
+        made.chmod(0o755)
+        return made
+
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("WRK2", raising=False)
-    for usage in (USAGE.replace("--rate", "--pace"), ""):
-        monkeypatch.setenv("PATH", str(wrk2(tmp_path, usage).parent))
-        assert choose(None).name == "built-in"
+    for options in ("--script --pace", ""):
+        monkeypatch.setenv("PATH", f"{program('wrk2', options).parent}:/bin:/usr/bin")
+        assert [one.name for one in choose(None)] == ["built-in"]
         with pytest.raises(BenchError, match="wrk2 is not on PATH; set WRK2="):
             choose("wrk2")
-    program = wrk2(tmp_path).rename(tmp_path / "wrk")  # as it calls itself
-    assert choose(None).name == choose("wrk2").name == "wrk2"
-    assert choose("built-in").name == "built-in"
-    monkeypatch.setenv("WRK2", f"{program}-gone")
+    named = program("wrk", "--script --rate")  # as wrk2 calls itself
+    assert [one.name for one in choose(None)] == ["wrk2", "built-in"]
+    assert [[one.name for one in choose(name)] for name in ("wrk2", "built-in")] == [["wrk2"], ["built-in"]]
+    monkeypatch.setenv("WRK2", f"{named}-gone")
     with pytest.raises(BenchError, match=r"WRK2=.*-gone is no wrk2"):
         choose(None)
     with pytest.raises(BenchError, match="there is no generator 'ab'"):
@@ -105,12 +93,10 @@ RATED = """
 name: rated
 title: A constant rate
 story: For tests.
-kind: post
+kind: rates
 topology: {haproxy: true}
 parameters:
-  rounds: 1
-  requests: 4
-  rates: {target: buffered, pool: 2, warmup: 1, seconds: 2, stall_ms: 45, of_capacity: [0.6, 2]}
+  rates: {pool: 2, below: 27, above: 89, turns: 2, warmup: 1, seconds: 1}
 targets: [{name: buffered, at: haproxy/http-buffer-request, stalls: true}]
 groups:
   - language: python
@@ -118,19 +104,22 @@ groups:
 """
 
 
-def test_each_client_is_loaded_through_haproxy(tmp_path: Path) -> None:
+def test_each_client_is_loaded_through_haproxy_in_turns(tmp_path: Path) -> None:
     (tmp_path / "rated.yaml").write_text(RATED)
     arguments = ("run", str(tmp_path / "rated.yaml"), "--out", str(tmp_path))
     done = bench(*arguments, GENERATOR="built-in")
     if "no python/driver" in done.stdout or "not run: driver" in done.stdout:
         pytest.skip("the Python driver is not set up")
-    rows = {(row.client, row.rate): row for row in report.collect(tmp_path)[0].rates}
-    assert {row.generator for row in rows.values()} == {"built-in"}
-    assert not any("failed" in (row.missing or "") for row in rows.values()), done.stdout
-    assert rows["control", 27].p50_us > 35_000
-    assert rows["control", 89].p50_us > 300_000  # the queue of two seconds
-    assert rows["onewrite", 89].requests == 178
-    assert "python  onewrite  89" in done.stdout
+    (run,) = report.collect(tmp_path)
+    rows = {(row.client, row.rate): row for row in run.rates}
+    assert set(rows) == {(name, rate) for name in ("control", "onewrite", "bridge alone") for rate in (27, 89)}
+    assert all(len(row.turns) == 2 for row in rows.values()), done.stdout
+    assert min(turn["p50_us"] for turn in rows["control", 27].turns) > 35_000
+    assert max(turn["reached"] for turn in rows["control", 89].turns) < 60
+    assert [turn["requests"] for turn in rows["onewrite", 89].turns] == [89, 89]
+    table = of_rates(run.rates)
+    assert table.headings == ("client", "", "27/s: median", "p90", "n", "late sends", "89/s: reached")
+    assert [line[1] for line in table.rows] == ["control", "onewrite", "bridge alone"]
     refused = bench(*arguments, GENERATOR="wrk2", WRK2="/no/such/program")
     assert refused.returncode == 3
     assert refused.stderr.startswith("onewrite bench: WRK2=/no/such/program is no wrk2")

@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from pathlib import Path
 from types import FrameType
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import BUILD
-from onewrite_bench.report import quote, write
+from onewrite_bench.report import write
 from onewrite_bench.run import demo, scenarios, stand
 
 __all__ = ["main"]
@@ -20,9 +18,11 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _report(options: argparse.Namespace) -> int:
-    write.write(options.out, options.results)
-    return 0
+def _publish(options: argparse.Namespace) -> int:
+    differ = write.publish(options.check)
+    for page in differ:
+        print(f"{page}: {'out of date: make -C bench publish' if options.check else 'written'}")
+    return 1 if differ and options.check else 0
 
 
 def main() -> int:
@@ -32,12 +32,10 @@ def main() -> int:
     demo.add_arguments(commands.add_parser("demo", help="the POST stall behind HAProxy, and its end, in all languages"))
     scenarios.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
     scenarios.add_gate_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a fault"))
-    quote.add_arguments(commands.add_parser("quote", help="write tables of RESULTS.md into other pages"))
     stand.add_arguments(commands.add_parser("stand", help="start a frontend that stalls, to try things by hand"))
-    report = commands.add_parser("report", help="the report again, from results that are there")
-    report.add_argument("--out", type=Path, default=BUILD / "results", metavar="DIR", help="where the results are")
-    report.add_argument("--results", type=Path, metavar="FILE", help="write the Markdown report here as well")
-    report.set_defaults(run=_report)
+    publish = commands.add_parser("publish", help="RESULTS.md and the tables of the pages, from the kept results")
+    publish.add_argument("--check", action="store_true", help="write nothing; 1 when a page is out of date")
+    publish.set_defaults(run=_publish)
     options = parser.parse_args()
     # Both end the helpers as well. A shell starts background jobs with SIGINT ignored.
     signal.signal(signal.SIGINT, _interrupt)

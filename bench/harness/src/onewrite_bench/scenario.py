@@ -16,7 +16,7 @@ from onewrite_bench.paths import SCENARIOS
 __all__ = ["Client", "Group", "Parameters", "Scenario", "Target", "load", "names"]
 
 _SCHEMA = Path(__file__).with_name("scenario-v2.schema.json")
-_ORDER = ("demo", "post-stall", "writers", "nagle-base", "proxy-env", "stock-libraries", "nagle-relay", "relays")
+_ORDER = ("demo", "post-stall", "constant-rate", "writers", "nagle-base", "proxy-env", "nagle-relay")
 _LABELS = {"patched": "onewrite"}
 
 
@@ -66,16 +66,17 @@ class Group:
     clients: tuple[Client, ...]
     targets: tuple[Target, ...]
     required: bool = True
+    runtime: str | None = (
+        None  # instead of this machine's: `debian` (sid, by .ci/in-debian), or `node24` (npm's package)
+    )
 
 
 @dataclass(frozen=True)
 class Parameters:
     """The number of requests. With `fresh`: so many on each of `rounds` new connections, else on a kept connection."""
 
-    rounds: int = 3
-    requests: int = 20
-    body_bytes: tuple[int, ...] = (200,)
-    small_up_to_bytes: int | None = None  # larger bodies are shown, not judged
+    rounds: int = 5
+    requests: int = 12
     fresh: int = 0
     rates: dict[str, Any] | None = None
     distances: tuple[dict[str, Any], ...] = ()
@@ -147,7 +148,9 @@ def _scenario(raw: dict[str, Any], path: Path) -> Scenario:
         for language in entry.get("languages") or [entry.get("language", "raw")]:
             name = entry.get("name", language)
             of = tuple(targets[one] for one in wanted)
-            groups.append(Group(name, language, _with_reference(clients), of, entry.get("required", True)))
+            groups.append(
+                Group(name, language, _with_reference(clients), of, entry.get("required", True), entry.get("runtime"))
+            )
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in raw.get("parameters", {}).items()
     }

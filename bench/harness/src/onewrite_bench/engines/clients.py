@@ -34,7 +34,7 @@ class Clients:
 
     def start(self, group: Group, client: Client, cells: Sequence[Cell]) -> Driver | None:
         """The driver process of this client, or None: then the cells say why."""
-        driver, why = self._start("raw" if client.kind == "socket" else group.language, client)
+        driver, why = self._start("raw" if client.kind == "socket" else group.language, client, group.runtime)
         if driver is not None:
             with self._lock:
                 self._drivers.append(driver)
@@ -50,14 +50,14 @@ class Clients:
             cell.base = f"{base['name']} {base['version']}, {driver.hello['runtime']}"
         return driver
 
-    def _start(self, language: str, client: Client) -> tuple[Driver | None, str | None]:
-        command = drivers.command(language, client.program)
+    def _start(self, language: str, client: Client, runtime: str | None) -> tuple[Driver | None, str | None]:
+        command = drivers.command(language, client.program, runtime)
         if command is None:
             return None, f"no {language}/driver/run"
         old = None if language == "raw" or client.program else drivers.stale(language)
         if old is not None:
             return None, old
-        env = {**_NEUTRAL_ENV, **client.env}
+        env = {**_NEUTRAL_ENV, **drivers.environment(runtime), **client.env}
         if client.program is not None:
             env |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), self._places.certificate_authority)
         if client.proxy == "environment":

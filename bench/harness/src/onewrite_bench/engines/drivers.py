@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import REPOSITORY
+from onewrite_bench.paths import BENCH, REPOSITORY
 
-__all__ = ["build", "chosen", "command", "languages", "stale"]
+__all__ = ["build", "chosen", "command", "environment", "languages", "stale"]
+
+#: What .ci/in-debian installs from Debian sid, for the runtime `debian`: newer Pythons and Rubies than this machine's.
+DEBIAN = "python3,python3-urllib3,python3-requests,ruby,ruby-net-http"
 
 
 def languages(checkout: Path = REPOSITORY) -> tuple[str, ...]:
@@ -27,14 +30,25 @@ def chosen(names: str | None) -> tuple[str, ...]:
     return wanted
 
 
-def command(language: str, program: str | None = None) -> list[str] | None:
-    """The command of a language's driver, or of one of its programs; None when it is not there."""
+def command(language: str, program: str | None = None, runtime: str | None = None) -> list[str] | None:
+    """The command of a language's driver, or of one of its programs; None when it is not there.
+
+    The runtime `debian` is that of Debian sid, in a root of its own.
+    """
     if language == "raw":
         return [sys.executable, "-m", "onewrite_bench.engines.raw_driver"]
     if program is not None:
         return [sys.executable, "-m", "onewrite_bench.engines.program_driver", language, program]
     run = REPOSITORY / language / "driver" / "run"
-    return [str(run)] if run.exists() else None
+    within = [str(REPOSITORY / ".ci" / "in-debian"), "current", DEBIAN] if runtime == "debian" else []
+    return [*within, str(run)] if run.exists() else None
+
+
+def environment(runtime: str | None) -> dict[str, str]:
+    """What a driver's environment needs for a runtime: `debian`, `node24` (npm's package `node`), or None."""
+    if runtime == "debian":
+        return {"ONEWRITE_PYTHON": "python3"}
+    return {"ONEWRITE_NODE": str(BENCH / f"programs/node/node_modules/{runtime}/bin/node")} if runtime else {}
 
 
 def build(language: str, checkout: Path = REPOSITORY) -> None:

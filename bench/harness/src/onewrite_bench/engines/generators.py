@@ -1,4 +1,4 @@
-"""Generators of a constant rate: wrk2 where it is there, else the built-in one. Both count a request's latency from the
+"""Generators of a constant rate: wrk2 where it is there, and the built-in one. Both count a request's latency from the
 time it was due. wrk2 is neither shipped nor built here.
 """
 
@@ -13,11 +13,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from onewrite_bench.ends import scratch, tied
 from onewrite_bench.engines import open_loop
 from onewrite_bench.failures import BenchError
-from onewrite_bench.verdict.results import RateResult
 
 __all__ = ["BuiltIn", "Generator", "Plan", "Wrk2", "choose"]
 
@@ -38,9 +38,8 @@ function done(summary, latency, requests)
     return value == value and value or 0
   end
   print(string.format(
-    '{MARK}{{"requests": %%d, "duration_us": %%d, "p50_us": %%.0f, "p99_us": %%.0f, "errors": ' ..
-    '{{"connect": %%d, "read": %%d, "write": %%d, "timeout": %%d, "status": %%d}}}}',
-    summary.requests, summary.duration, us(50), us(99), e.connect, e.read, e.write, e.timeout, e.status))
+    '{MARK}{{"requests": %%d, "duration_us": %%d, "p50_us": %%.0f, "p90_us": %%.0f, "errors": %%d}}',
+    summary.requests, summary.duration, us(50), us(90), e.connect + e.read + e.write + e.timeout + e.status))
 end
 """
 
@@ -59,21 +58,28 @@ class Plan:
 
 
 class BuiltIn:
-    """Waits for every answer that is due, so a collapse counts in full."""
+    """Waits for every answer that is due."""
 
     name = "built-in"
 
-    def run(self, plan: Plan, row: RateResult) -> None:
-        """Generate the load and fill in the row. Raises BenchError when there is no result."""
+    def run(self, plan: Plan) -> dict[str, Any]:
+        """Generate the load; return a turn of RateResult. Raises BenchError when a request failed."""
         command = [sys.executable, "-m", open_loop.__name__, json.dumps(asdict(plan))]
-        # A collapsed client answers what is due long after the end.
+        # A client that is overloaded answers what is due long after the end.
         seen = json.loads(_output(self.name, command, 10 * (plan.warmup + plan.seconds) + GRACE_S))
         if seen["problems"]:
-            row.missing = f"{len(seen['problems'])} requests failed ({seen['problems'][0]})"
-        row.requests = len(seen["latencies"])
-        row.reached = round(row.requests / seen["seconds"], 1) if row.requests else 0.0
-        row.p50_us, row.p99_us = _at(seen["latencies"], 0.5), _at(seen["latencies"], 0.99)
-        row.late_us = _at(seen["late"], 0.9)
+            raise BenchError(f"{len(seen['problems'])} requests failed ({seen['problems'][0]})")
+        latencies = sorted(seen["latencies_us"])
+        if not latencies:
+            raise BenchError("no request was answered")
+        return {
+            "requests": len(latencies),
+            "reached": round(len(latencies) / seen["seconds"], 1),
+            "p50_us": latencies[len(latencies) // 2],
+            "p90_us": latencies[len(latencies) * 9 // 10],
+            "late_sends": seen["late_sends"],
+            "latencies_us": seen["latencies_us"],
+        }
 
 
 class Wrk2:
@@ -84,32 +90,39 @@ class Wrk2:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    def run(self, plan: Plan, row: RateResult) -> None:
-        """Generate the load and fill in the row. Raises BenchError when there is no result."""
+    def run(self, plan: Plan) -> dict[str, Any]:
+        """Generate the load; return a turn of RateResult. Raises BenchError when a request failed."""
         seconds = max(CALIBRATION_S, plan.warmup) + plan.seconds
         with scratch("onewrite-wrk2-") as directory:
             script = directory / "post.lua"
             script.write_text(SCRIPT % (plan.method, plan.body_bytes))
             command = [self._program, "-t", "1", "-c", f"{plan.connections}", "-d", f"{seconds}s", "-R", f"{plan.rate}"]
             text = _output(self.name, [*command, "-s", str(script), plan.url], seconds + GRACE_S)
+        return self.turn(text)
+
+    @staticmethod
+    def turn(text: str) -> dict[str, Any]:
+        """The turn that wrk2's output tells of. Raises BenchError when it tells of none, or of failed requests."""
         line = next((line for line in text.splitlines() if line.startswith(MARK)), None)
         if line is None:
             raise BenchError(f"wrk2 ended without its result; the end of its output: {text.strip()[-200:]!r}")
         raw = json.loads(line.removeprefix(MARK))
-        errors = {name: count for name, count in raw["errors"].items() if count}
-        if errors:
-            row.missing = f"{sum(errors.values())} requests failed ({', '.join(errors)})"
         # Without an answer after the calibration every percentile is 0: then nothing was measured.
-        row.requests = raw["requests"] if raw["p99_us"] else 0
-        row.reached = round(raw["requests"] * 1e6 / raw["duration_us"], 1)
-        row.p50_us, row.p99_us = raw["p50_us"], raw["p99_us"]
+        if raw["errors"] or not raw["p90_us"]:
+            raise BenchError(f"{raw['errors']} of {raw['requests']} requests failed, or none was answered")
+        reached = round(raw["requests"] * 1e6 / raw["duration_us"], 1)
+        return {
+            **{name: raw[name] for name in ("requests", "p50_us", "p90_us")},
+            "reached": reached,
+            "late_sends": None,
+        }
 
 
 Generator = BuiltIn | Wrk2
 
 
-def choose(wanted: str | None) -> Generator:
-    """The generator of this name; without a name wrk2 where it is there, else the built-in one.
+def choose(wanted: str | None) -> tuple[Generator, ...]:
+    """The generator of this name. Without a name wrk2 where it is there, and then the built-in one to compare with it.
 
     Raises BenchError when `wanted` or WRK2= names a program that is not there: no other takes its place.
     """
@@ -119,12 +132,12 @@ def choose(wanted: str | None) -> Generator:
     for name in () if wanted == "built-in" else (named,) if named else ("wrk2", "wrk"):
         program = shutil.which(name)
         if program is not None and _is_wrk2(program):
-            return Wrk2(program)
+            return (Wrk2(program),) if wanted else (Wrk2(program), BuiltIn())
         if named:
             raise BenchError(f"WRK2={named} is no wrk2: its usage text must have the options --rate and --script")
     if wanted == "wrk2":
         raise BenchError("wrk2 is not on PATH; set WRK2=/path/to/it or use GENERATOR=built-in")
-    return BuiltIn()
+    return (BuiltIn(),)
 
 
 def _is_wrk2(program: str) -> bool:
@@ -145,9 +158,3 @@ def _output(name: str, command: Sequence[str], timeout_s: float) -> str:
         reason = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
         raise BenchError(f"{name} failed: {reason}: {' '.join(command[1:])}")
     return done.stdout
-
-
-def _at(samples: Sequence[float], share: float) -> float:
-    """The sample below which this share of the samples lies, in microseconds."""
-    ordered = sorted(samples) or [0.0]
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1e6, 1)

@@ -16,22 +16,26 @@ from typing import Any
 
 from onewrite_lab.client import GOOD, Connection
 
-__all__ = ["generate"]
+__all__ = ["LATE_S", "generate"]
+
+LATE_S = 0.001
+"""A request that is sent later than this after it was due, by a caller that had waited for it, is a late send."""
 
 
 def generate(
     url: str, rate: int, connections: int, seconds: int, warmup: int, method: str, body_bytes: int
 ) -> dict[str, Any]:
-    """Send `rate` requests per second for `warmup` and `seconds`, and wait for all answers. Times are in seconds."""
+    """Send `rate` requests per second for `warmup` and `seconds`, and wait for all answers."""
     numbers = iter(range(rate * (warmup + seconds)))
     lock = threading.Lock()
-    latencies: list[float] = []
-    late: list[float] = []  # of requests whose caller slept until they were due: the generator's own lateness
+    latencies_us: list[int] = []
+    late_sends = 0
     problems: list[str] = []
     counted: list[float] = []
     started = time.monotonic()
 
     def caller() -> None:
+        nonlocal late_sends
         connection = Connection(url, GOOD)
         while True:
             with lock:
@@ -48,15 +52,14 @@ def generate(
             except (OSError, ValueError) as error:
                 connection.close()
                 problem = str(error)
-            latency = time.monotonic() - due
+            latency_us = round((time.monotonic() - due) * 1e6)
             with lock:
                 if problem is not None:
                     problems.append(problem)
                 elif number >= rate * warmup:
-                    latencies.append(latency)
+                    latencies_us.append(latency_us)
                     counted.append(sent)
-                    if left > 0:
-                        late.append(sent - due)
+                    late_sends += left > 0 and sent - due > LATE_S
 
     threads = [threading.Thread(target=caller) for _ in range(connections)]
     for thread in threads:
@@ -65,7 +68,7 @@ def generate(
         thread.join()
     # From the first request that counts to the last: the last answers are latency, not duration.
     spent = max(counted, default=0) - min(counted, default=0) + 1 / rate
-    return {"latencies": latencies, "late": late, "problems": problems, "seconds": spent}
+    return {"latencies_us": latencies_us, "late_sends": late_sends, "problems": problems, "seconds": spent}
 
 
 if __name__ == "__main__":

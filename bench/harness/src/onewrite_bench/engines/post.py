@@ -25,9 +25,6 @@ __all__ = ["PostEngine", "wait_for"]
 WARM_UP, WARM_UP_S, REWARM = 12, 0.3, 2
 """Linux acknowledges a fresh or an idle connection at once, and runtimes compile their code at first."""
 
-LANES = 4
-"""Groups that run side by side. They mostly wait; on two cores more groups would disturb each other."""
-
 Readings = dict[int, witness.SocketReading]
 
 
@@ -44,31 +41,29 @@ class _Turn:
 
 
 class PostEngine:
-    """Runs the groups of one scenario. After `stop` no further turn is taken."""
+    """Runs the groups of one scenario. After `stop` no further turn is taken.
 
-    def __init__(self, scenario: Scenario, places: Places, console: Console, clients: Clients) -> None:
+    One group runs at a time. `lanes` groups run side by side where only verdicts count: figures would be of neighbours.
+    """
+
+    def __init__(self, scenario: Scenario, places: Places, console: Console, clients: Clients, lanes: int = 1) -> None:
         self._parameters = scenario.parameters
         self._places = places
         self._console = console
         self._clients = clients
         self._stopping = threading.Event()
-        self._lanes = threading.Semaphore(LANES)
+        self._lanes = threading.Semaphore(lanes)
         self._lock = threading.Lock()
         self._witnessing = witness.AVAILABLE
         self.notes: list[str] = []
 
     def run(self, groups: Iterable[Group], publish: Callable[[list[Cell]], None]) -> None:
-        """Run all groups side by side. `publish` gets each group's cells at once; they fill up while it runs."""
+        """Run all groups. `publish` gets each group's cells at once; they fill up while it runs."""
         threads = []
         for group in groups:
             for target in group.targets:
                 self._places.port(target.at)  # an unknown place is an error before anything runs
-            cells = [
-                self._cell(group, client, target, size)
-                for size in self._parameters.body_bytes
-                for target in group.targets
-                for client in group.clients
-            ]
+            cells = [self._cell(group, client, target) for target in group.targets for client in group.clients]
             publish(cells)
             self._console.plan(len(cells) * (self._parameters.rounds + 1))
             threads.append(threading.Thread(target=self._run_group, args=(group, cells), daemon=True))
@@ -83,16 +78,13 @@ class PostEngine:
     def stopped(self) -> bool:
         return self._stopping.is_set()
 
-    def _cell(self, group: Group, client: Client, target: Target, size: int) -> Cell:
-        limit = self._parameters.small_up_to_bytes
-        small = limit is None or size <= limit
+    def _cell(self, group: Group, client: Client, target: Target) -> Cell:
         language = "raw" if client.kind == "socket" else group.language
-        cell = Cell(group.name, language, client.label, client.role, target.name, target.stalls and small, client.kind)
+        cell = Cell(group.name, language, client.label, client.role, target.name, target.stalls, client.kind)
         cell.required = group.required
-        cell.body_bytes = size
         cell.fresh = bool(self._parameters.fresh)
         cell.unknown = self._parameters.unknown
-        cell.most_segments = (client.segments or target.segments) if small else None
+        cell.most_segments = client.segments or target.segments
         return cell
 
     def _run_group(self, group: Group, cells: list[Cell]) -> None:
@@ -156,8 +148,8 @@ class PostEngine:
                 continue
             peer = self._places.port("relay/proxy" if client.proxy or target.proxy else target.at)
             body = client.body or target.body
-            if body is None or client.kind == "socket":  # a raw socket sends bytes, whatever the libraries do
-                body = {"kind": "bytes", "size": cell.body_bytes}
+            if body is None or (client.kind == "socket" and body["kind"] != "bytes"):
+                body = {"kind": "bytes", "size": 200}  # a raw socket sends bytes, whatever the libraries do
             load = {"method": "POST", "url": self._places.url(target), "body": body, "connections": 1}
             if self._parameters.expect is not None:
                 load["expect"] = self._parameters.expect
@@ -196,14 +188,13 @@ class PostEngine:
             self._count(turn.cell, before, after, len(reply["latencies_us"]) + reply["errors"])
 
     def _connect_and_post(self, turn: _Turn, number: int) -> None:
-        """One fresh connection, from connecting to its last answer, is one sample."""
+        """One fresh connection. The first request's time has connecting and the handshake in it."""
         for _ in range(1 if number or turn.cell.language == "raw" else WARM_UP):
             client_id = turn.driver.open(**turn.options)
             reply = turn.driver.load(client_id, **turn.load, count=self._parameters.fresh)
             turn.driver.close(client_id)
         if number:
-            whole = [] if reply["errors"] else [sum(reply["latencies_us"])]
-            self._record(turn.cell, {**reply, "latencies_us": whole})
+            self._record(turn.cell, reply)
 
     def _read_sockets(self, turn: _Turn) -> Readings | None:
         if not self._witnessing:
@@ -218,7 +209,7 @@ class PostEngine:
 
     @staticmethod
     def _record(cell: Cell, reply: dict[str, Any]) -> None:
-        cell.latencies_us += [round(sample) for sample in reply["latencies_us"]]
+        cell.rounds_us.append([round(sample) for sample in reply["latencies_us"]])
         cell.errors += reply["errors"]
         # Without the trace below it.
         sample = next(iter(str(reply.get("error_sample") or "").splitlines()), None)

@@ -24,11 +24,9 @@ PROGRAMS = BENCH / "programs"
 
 
 def _command(language: str) -> list[str]:
-    """ONEWRITE_BENCH_NODE=22 takes the Node that npm installed as node22."""
     folder = PROGRAMS / language
     if language == "node":
-        other = os.environ.get("ONEWRITE_BENCH_NODE")
-        return [str(folder / f"node_modules/node{other}/bin/node") if other else "node", str(folder / "program.mjs")]
+        return [os.environ.get("ONEWRITE_NODE", "node"), str(folder / "program.mjs")]
     if language == "ruby":
         return ["ruby", "-W0", "-I", str(REPOSITORY / "ruby" / "lib"), str(folder / "program.rb")]
     return [str(folder / ".venv/bin/python"), str(folder / "program.py")]

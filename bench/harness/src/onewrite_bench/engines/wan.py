@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from onewrite_lab.servers.network import Network
 from onewrite_bench.console import Console
 from onewrite_bench.engines import repeat
 from onewrite_bench.engines.clients import Clients
-from onewrite_bench.engines.post import PostEngine, wait_for
+from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Scenario
@@ -39,51 +38,20 @@ def why_not() -> str | None:
     return f"{missing[0]} is not installed: apt-get install iproute2 util-linux" if missing else None
 
 
-def wan(scenario: Scenario, directory: Path, console: Console, run: Run) -> None:
-    """Run every distance of the scenario. Sets `run.skipped` where it cannot."""
+def wan(scenario: Scenario, directory: Path, console: Console, run: Run, stops: list[Callable[[], None]]) -> None:
+    """Run every distance of the scenario. Sets `run.skipped` where it cannot. `stops` gets what ends it at once."""
     run.skipped = why_not()
     if run.skipped:
         return
     distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters.distances]
     if os.environ.get("RTT"):
         distances[0]["rtt_ms"] = float(os.environ["RTT"])
-    runs = [_part_of(run) for _ in distances]
-    stops: list[Callable[[], None]] = []
-    ended = threading.Event()
-    failures: list[BenchError] = []
-
-    def one(number: int) -> None:
-        try:
-            with Children(directory / str(number)) as helpers:
-                where = directory / str(number)
-                _at_distance(scenario, helpers, where, console, runs[number], distances[number], stops, ended)
-        except (BenchError, OSError) as error:
-            failures.append(BenchError(str(error)))
-
-    # Side by side: nearly all of the time is waiting, and each distance has its namespaces.
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(distances))]
-    for thread in threads:
-        thread.start()
-    try:
-        wait_for(threads)
-    finally:
-        ended.set()
-        for stop in stops:
-            stop()
-        for thread in threads:
-            thread.join()
-        for part in runs:
-            run.cells += part.cells
-            run.notes += [note for note in part.notes if note not in run.notes]
-            run.earlier.update(part.earlier)
-            run.skipped = run.skipped or part.skipped
-    if failures:
-        raise failures[0]
-
-
-def _part_of(run: Run) -> Run:
-    """A part of a run, to be added to it when it is done."""
-    return Run(run.scenario, run.title, run.command, run.started_at)
+    for number, distance in enumerate(distances):
+        where = directory / str(number)
+        with Children(where) as helpers:
+            _at_distance(scenario, helpers, where, console, run, distance, stops)
+        if run.skipped:
+            return
 
 
 def _at_distance(
@@ -94,7 +62,6 @@ def _at_distance(
     run: Run,
     distance: dict[str, Any],
     stops: list[Callable[[], None]],
-    ended: threading.Event,
 ) -> None:
     rtt_ms, hold_ms = float(distance["rtt_ms"]), float(distance["peer_delack_ms"])
     command = script(TOPOLOGY / "wan.py", "--rtt-ms", str(rtt_ms), "--peer-delack-ms", str(hold_ms))
@@ -115,8 +82,6 @@ def _at_distance(
     engine = PostEngine(scenario, places, console, clients)
     stops += [engine.stop, clients.stop]
     try:
-        if ended.is_set():
-            return
         run.earlier.update(repeat.measure(engine, groups, console, run.cells))
     finally:
         engine.stop()

@@ -1,4 +1,14 @@
-"""Reads the cost per call from the results of each language's bench, and leaves out figures that are too noisy."""
+"""Reads the cost per call from the results of each language's own bench. Figures that are too noisy have only a note.
+
+A language's bench writes `<language>/bench/results.json`, and `results-<runtime>.json` for each further runtime:
+
+    {"language": "python", "base": "urllib3 2.8.0", "runtime": "CPython 3.13.5", "commit": "0aab4cb2", "date":
+     "2026-11-28", "command": "make -C python bench", "rows": [
+      {"name": "on_timing, 20 kB", "ratio": 1.14, "min": 1.12, "max": 1.17, "n": 100}, …]}
+
+A row is CPU per call as a factor of the stock library's, in the same round: `n` rounds, their median `ratio`, the
+lowest and the highest. Its name is one of ROWS or AGAIN. After a comma stands the request, if it is not of 200 bytes.
+"""
 
 from __future__ import annotations
 
@@ -9,50 +19,40 @@ from typing import Any
 from onewrite_bench.paths import REPOSITORY
 from onewrite_bench.report.table import Table
 
-__all__ = ["MOST_ERROR", "tables"]
+__all__ = ["MOST_ERROR", "table"]
 
-PLACES = ("python/bench", "ruby/bench", "node/bench", "java/bench", "bench/jmh")
-ROWS = ("onewrite", "on_timing", "every event")
+LANGUAGES = ("python", "ruby", "node", "java")
+ROWS = ("onewrite", "on_timing", "every event", "OpenTelemetry")
 AGAIN, USUAL = "stock again", "200 B"
 MOST_ERROR = 0.03
 """The largest difference of two processes of the stock library. Above it the figures are not published."""
 
 
-def tables(repository: Path = REPOSITORY) -> tuple[Table, Table, list[str]]:
-    """CPU per call as a factor of the stock library's: the first row of each language, all other rows, and notes.
-
-    A row of a bench is called `onewrite`, or `onewrite, 20 kB` where it measures several requests. A row that is too
-    noisy has only a note.
-    """
-    first: list[list[str]] = []
-    others: list[list[str]] = []
+def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
+    """One row per language, runtime and request, and the notes below the table."""
+    rows: list[list[str]] = []
     notes: list[str] = []
-    for place in PLACES:
-        path = repository / place / "results.json"
-        if not path.exists():
-            continue
+    for path in (path for one in LANGUAGES for path in sorted((repository / one / "bench").glob("results*.json"))):
         try:
             raw: dict[str, Any] = json.loads(path.read_text())
-            requests: dict[str, dict[str, Any]] = {}
+            requests: dict[str, dict[str, dict[str, Any]]] = {}
             for row in raw["rows"]:
                 name, _, of = row["name"].partition(", ")
                 requests.setdefault(of.replace("000 B", " kB") or USUAL, {})[name] = row
-            library = f"{raw['language'].capitalize()}, {raw['base']}"
-            begun = False
+            library = f"{raw['base']}, {raw['runtime']}"
             for of, named in requests.items():
                 error = abs(named[AGAIN]["ratio"] - 1)
                 if error > MOST_ERROR:
-                    notes.append(f"{library}, {of}: not written, stock against stock differs by {error:.0%}.")
+                    notes.append(f"{library}, {of}: not published, stock beside stock differs by {error:.0%}.")
                     continue
-                line = [library, of, *(_ratio(named.get(name)) for name in (*ROWS, AGAIN))]
-                (others if begun else first).append(line)
-                begun = True
-            notes.append(f"{library}: `{raw['command']}`, {raw['runtime']}, {raw['date']}.")
+                rounds = {str(row["n"]) for name, row in named.items() if name in (*ROWS, AGAIN)}
+                figures = [_ratio(named.get(name)) for name in (*ROWS, AGAIN)]
+                rows.append([library, of, *figures, "/".join(sorted(rounds))])
+            notes.append(f"{library}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}.")
         except (ValueError, TypeError, KeyError) as error:
-            notes.append(f"{place}/results.json cannot be read: {type(error).__name__}: {error}.")
-    headings = ("library", "request", *ROWS, f"{AGAIN}: the error")
-    return Table(headings, first), Table(headings, others), notes
+            notes.append(f"{path.relative_to(repository)} cannot be read: {type(error).__name__}: {error}.")
+    return Table(("library", "request", *ROWS, AGAIN, "n"), rows), notes
 
 
 def _ratio(row: dict[str, Any] | None) -> str:
-    return "-" if row is None else f"{row['ratio']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+    return "-" if row is None else f"{row['ratio']:.2f} ({row['min']:.2f}–{row['max']:.2f})"

@@ -1,4 +1,4 @@
-"""The report: text, Markdown, and entries for github-action-benchmark."""
+"""The report: text on a terminal, a summary for CI, RESULTS.md and the tables of the pages."""
 
 from __future__ import annotations
 
@@ -9,39 +9,54 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from onewrite_bench.report import costs
-from onewrite_bench.report.entries import entries
-from onewrite_bench.report.quote import block
-from onewrite_bench.report.table import READING, Table, beside, milliseconds, of_cells, of_rates, of_records
+from onewrite_bench.paths import BENCH, REPOSITORY
+from onewrite_bench.report import costs, pages
+from onewrite_bench.report.table import READING, Table, of_cells, of_rates, of_records, sample
 from onewrite_bench.scenario import names
 from onewrite_bench.verdict import machine
-from onewrite_bench.verdict.judge import FAULTS, lines
+from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Run, Verdict
 
-__all__ = ["collect", "markdown", "save", "step_summary", "text", "write"]
+__all__ = ["collect", "markdown", "publish", "save", "step_summary", "text", "write"]
 
-MADE = {"demo", "entries"}
-"""JSON files in the folder of results that are not a scenario's run."""
+KEPT = BENCH / "results"
+"""The raw results behind RESULTS.md and the pages, one JSON file per scenario."""
 
-OPENING = """# Results
+MADE = {"demo"}
+"""JSON files in a folder of results that are not a scenario's run."""
 
-Made by `make -C bench results`; do not edit. Other pages quote these tables. Figures are of one machine that may have
-been busy: compare within a table. No verdict uses p99 or an absolute time."""
+OPENING = f"""# Results
+
+Made by `make -C bench results` and `make -C bench publish`; do not edit. One group of clients ran at a time, and the
+clients of a group took turns. Each table is followed by its n, commit and date; [results](results) has the raw figures.
+The tables of single [libraries](../docs/do-i-have-it.md#stalls-measured), [proxies](../docs/proxies.md#measured),
+[relays](../docs/proxies.md#relays-and-tunnels), [other waits](../docs/what-it-cannot-fix.md) and the
+[cost of a call](../README.md#what-it-costs) stand on the pages that explain them.
+
+## How to read a table
+
+{READING}"""
 
 RATES = (
-    "Constant rate through each language's bridge, a small service that forwards each request as a POST through the "
-    "client. A latency counts from the time a request was due. Above a client's capacity the queue grows all the time."
+    "Times in ms: the median of the turns, in brackets the lowest and the highest turn. A latency counts from the time "
+    "a request was due. A late send is one that the generator made over 1 ms late. Above the capacity of a client only "
+    "the requests answered per second are a figure."
 )
+
+
+def tables(run: Run) -> list[Table]:
+    made = [of_cells(run.cells)] if run.cells else []
+    made += [of_rates(run.rates)] if run.rates else []
+    return made + ([of_records(run.records)] if run.records else [])
 
 
 def text(run: Run) -> str:
     parts = [f"\n{run.scenario}: skipped: {run.skipped}"] if run.skipped else []
+    parts += [f"\n{table.text()}\n" for table in tables(run)]
     if run.cells:
-        parts += [f"\n{of_cells(run.cells).text()}\n", textwrap.fill(READING.replace("**Bold** stalls. ", ""), 100)]
+        parts += [textwrap.fill(READING.replace("**Bold** stalls", "100 % stalls"), 100)]
     if run.rates:
-        parts += [f"\n{of_rates(run.rates).text()}\n", textwrap.fill(RATES, 100)]
-    if run.records:
-        parts += [f"\n{of_records(run.records).text()}\n"]
+        parts += [textwrap.fill(RATES, 100)]
     parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
     parts += [f"{line.group}: {_word(line)}: {line.text}" for line in run.verdicts]
     state = ", interrupted" if run.interrupted else ""
@@ -49,25 +64,33 @@ def text(run: Run) -> str:
     return "\n".join(parts) + "\n"
 
 
+def body(run: Run) -> str:
+    """The tables of a run, and what a reader needs to judge them."""
+    return "\n\n".join([*(table.markdown() for table in tables(run)), _origin(run)])
+
+
 def markdown(run: Run) -> str:
     parts = [f"## {run.scenario}: {run.title}", " ".join(run.story.split())]
-    if run.skipped:
-        parts.append(f"Skipped: {run.skipped}.")
-    if run.cells:
-        parts.append(block(run.scenario, of_cells(run.cells).markdown()))
+    parts += [f"Skipped: {run.skipped}."] if run.skipped else [body(run)]
     if run.rates:
-        parts += [block(f"{run.scenario}-rates", of_rates(run.rates).markdown()), RATES]
-    if run.records:
-        parts.append(block(run.scenario, of_records(run.records).markdown()))
+        parts.append(RATES)
     parts += _notes(run)
     unclean = [line for line in run.verdicts if line.state != "clean"]
     clean = len(run.verdicts) - len(unclean)
     verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean."] if run.verdicts else []
     parts.append("\n".join(verdicts + [f"- {line.group}: {_word(line)}: {line.text}" for line in unclean]))
-    state = ", interrupted" if run.interrupted else ""
-    load = f"load average {run.machine.get('load_average')} at the start"
-    parts.append(f"`{run.command}`, {run.started_at[:10]}, {run.seconds:.0f} s{state}, {load}.")
     return "\n\n".join(part for part in parts if part)
+
+
+def _origin(run: Run) -> str:
+    """The sample, the command, the commit, the date, the machine's load and the versions, in one line."""
+    counted = f"{sample(run.cells)}; " if run.cells else ""
+    state = ", interrupted" if run.interrupted else ""
+    load = f"load average {run.machine.get('load_average')}"
+    bases = dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw")
+    bases |= dict.fromkeys(row.base for row in run.rates if row.base)
+    parts = [f"`{run.command}`", f"commit {run.machine.get('commit')}", f"{run.started_at[:10]}{state}", load]
+    return f"{counted}{', '.join(parts)}; HAProxy {run.machine.get('haproxy')}; {'; '.join(bases)}.".replace("; .", ".")
 
 
 def _word(line: Verdict) -> str:
@@ -81,58 +104,21 @@ def _notes(run: Run) -> list[str]:
         for cell in run.cells
         if cell.missing and not (cell.role == "adapter" and cell.group in judged)
     )
-    good = beside(run.cells)
-    return [*([good] if good else []), *run.notes, *missing]
+    return [*run.notes, *missing]
 
 
-def glance(runs: Sequence[Run]) -> Table:
-    """Stock clients that stall, each at the target where it waits longest, without and with onewrite."""
-    rows = []
-    for run in runs:
-        late_after = lines(run.cells)
-        for group in dict.fromkeys(cell.group for cell in run.cells):
-            cells = [cell for cell in run.cells if cell.group == group and cell.measured]
-            # A column of another name has an option on that cures another stall.
-            mine = [cell for cell in cells if (cell.role, cell.client) == ("adapter", "onewrite")]
-            own = {(cell.target, cell.body_bytes): cell for cell in mine}
-            stalled = [
-                (cell, own[place])
-                for cell in cells
-                if (place := (cell.target, cell.body_bytes)) in own and (cell.kind, cell.role) == ("stock", "control")
-            ]
-            if stalled:
-                stock, adapter = max(stalled, key=lambda pair: pair[0].p50_us)
-                line_us = late_after[group, stock.target, stock.body_bytes]
-                modes = [cell.segments_median for cell in (stock, adapter)]
-                counted = "-" if None in modes else " → ".join(f"{mode:.3g}" for mode in modes)
-                times = [f"{milliseconds(cell.p50_us)} ms" for cell in (stock, adapter)]
-                late = [f"{cell.share_late(line_us):.0%}" for cell in (stock, adapter)]
-                where = stock.target if run.scenario != "stock-libraries" else f"{stock.target}, {stock.base}"
-                rows.append([group, where, *times, " → ".join(late), counted])
-    return Table(("stock client", "where", "p50", "with onewrite", "late requests", "segments per POST"), rows)
+def cost() -> str:
+    """The table of the cost of a call, of all languages."""
+    table, notes = costs.table()
+    return "\n\n".join([table.markdown(), "\n".join(f"- {note}" for note in notes)])
 
 
 def document(runs: Sequence[Run]) -> str:
-    parts = [OPENING, "## At a glance"]
-    stalls = glance(runs)
-    if stalls.rows:
-        parts.append(
-            "Stock clients that stall, and the same clients with onewrite, at the target where each waits longest."
-        )
-        parts.append(block("glance", stalls.markdown()))
-    cost, more, notes = costs.tables()
-    if cost.rows:
-        parts.append(
-            "CPU per call in parts of the stock library's, where nothing stalls; in brackets the interval. The last "
-            "column is a second process of the stock library: the error of the method. Where it is over "
-            f"{costs.MOST_ERROR:.0%}, nothing is written."
-        )
-        parts.append(block("cost", cost.markdown()))
-        parts += ["Other requests:", block("cost-of-others", more.markdown())] if more.rows else []
-    parts += ["\n".join(f"- {note}" for note in notes), READING, *(markdown(run) for run in runs)]
-    machines = dict.fromkeys(machine.line({**run.machine, "load_average": None}) for run in runs)
-    bases = dict.fromkeys(cell.base for run in runs for cell in run.cells if cell.base and cell.language != "raw")
-    parts += ["## Machine and versions", "\n".join(f"- {line}" for line in (*machines, *bases))]
+    """RESULTS.md: each scenario but those whose table stands on a page."""
+    shown = [run for run in runs if run.scenario not in pages.PAGES]
+    parts = [OPENING, *(markdown(run) for run in shown), "## Machine"]
+    machines = dict.fromkeys(machine.line({**run.machine, "load_average": None, "commit": None}) for run in runs)
+    parts.append("\n".join(f"- {line}" for line in machines))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -157,20 +143,30 @@ def save(run: Run, directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(run.to_json(), indent=1) + "\n")
+    part.write_text(run.text())
     part.replace(path)
     return path
 
 
-def write(directory: Path, results: Path | None) -> None:
-    """Write the report and the entries of all results in `directory`."""
-    runs = collect(directory)
+def write(directory: Path) -> None:
+    """Write the report of all results in `directory`."""
     directory.mkdir(parents=True, exist_ok=True)
+    (directory / "RESULTS.md").write_text(document(collect(directory)))
+
+
+def publish(check: bool = False, repository: Path = REPOSITORY) -> list[str]:
+    """Write RESULTS.md and the tables of the pages from the kept results; with `check` return those that differ."""
+    kept = repository / "bench" / "results"
+    runs = collect(kept)
+    made = {run.scenario: body(run) for run in runs if run.scenario in pages.PAGES} | {"cost": cost()}
+    differ = pages.write(made, repository, check)
+    results = repository / "bench" / "RESULTS.md"
     whole = document(runs)
-    (directory / "RESULTS.md").write_text(whole)
-    (directory / "entries.json").write_text(json.dumps(entries(runs), indent=1) + "\n")
-    if results is not None:
-        results.write_text(whole)
+    if not results.exists() or results.read_text() != whole:
+        differ.append("bench/RESULTS.md")
+        if not check:
+            results.write_text(whole)
+    return differ
 
 
 def step_summary(directory: Path) -> None:

@@ -32,11 +32,12 @@ def execute(
     console: Console,
     command: str,
     languages: Sequence[str] | None = None,
-    generator: Generator | None = None,
+    generators: Sequence[Generator] = (),
+    lanes: int = 1,
 ) -> Run:
     """Run a scenario; return what was seen, also after Ctrl-C (then `interrupted` is true).
 
-    Without a generator the scenario's constant rates are left out.
+    `generators` are those of the kind `rates`; `lanes` groups run side by side where only the verdicts count.
     Raises BenchError when the topology cannot be brought up.
     """
     if languages is not None:
@@ -46,7 +47,7 @@ def execute(
     run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
     began = time.monotonic()
     with scratch("onewrite-bench-") as directory:
-        _run_in(directory, scenario, console, run, generator)
+        _run_in(directory, scenario, console, run, generators, lanes)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
     judged = verdict.judge(run.cells)
@@ -60,7 +61,7 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     """A scenario without a required adapter can fail, but it cannot be inconclusive."""
     if run.interrupted:
         return 130
-    if run.skipped:
+    if run.skipped or scenario.kind == "rates":
         return 0
     adapters = [client for group in scenario.groups if group.required for client in group.clients]
     if not any(client.role == "adapter" for client in adapters):
@@ -68,12 +69,14 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     return verdict.exit_status(run.verdicts)
 
 
-def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run, generator: Generator | None) -> None:
+def _run_in(
+    directory: Path, scenario: Scenario, console: Console, run: Run, generators: Sequence[Generator], lanes: int
+) -> None:
     with Children(directory) as children:
         stops: list[Callable[[], None]] = []
         try:
             if scenario.kind == "wan":
-                wan(scenario, directory, console, run)
+                wan(scenario, directory, console, run, stops)
                 return
             places = Places(children, scenario.topology, directory)
             if scenario.parameters.unknown:
@@ -86,12 +89,14 @@ def _run_in(directory: Path, scenario: Scenario, console: Console, run: Run, gen
                 stops.append(clients.stop)
                 records.watch(scenario, places, clients, console, run)
                 return
-            engine = PostEngine(scenario, places, console, clients)
+            if scenario.kind == "rates":
+                stops.append(clients.stop)
+                rates.measure(scenario, places, clients, generators, console, run)
+                return
+            engine = PostEngine(scenario, places, console, clients, lanes)
             stops += [engine.stop, clients.stop]
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes
-            if generator is not None and scenario.parameters.rates is not None:
-                rates.measure(scenario, places, clients, generator, console, run)
         except KeyboardInterrupt:
             run.interrupted = True
         finally:

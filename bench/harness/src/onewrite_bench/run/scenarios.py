@@ -24,6 +24,9 @@ from onewrite_bench.scenario import Scenario
 
 __all__ = ["add_arguments", "add_gate_arguments", "worst"]
 
+LANES = 4
+"""Groups that the gate runs side by side, for it publishes no figures. They mostly wait."""
+
 WORDS = {
     0: "clean",
     1: "an adapter stalls, splits, lacks TCP_NODELAY or fails",
@@ -37,16 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", nargs="*", help="names or files; default: all but the demo")
     parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--out", type=Path, default=BUILD / "results", metavar="DIR", help="where results go")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="write the Markdown report here as well")
     parser.add_argument("--resume", action="store_true", help="keep complete results that are there; run the others")
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, lanes=1)
 
 
 def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scenario", nargs="*", help="names or files; default: all that judge")
     parser.add_argument("--languages", help="comma-separated; default: all")
     parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="where results go")
-    parser.set_defaults(run=_gate)
+    parser.set_defaults(run=_gate, lanes=LANES, generators=())
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -59,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
         chosen = options.scenario or [name for name in scenario.names() if name != "demo"]
         plans = [scenario.load(name) for name in chosen]
         commands = [f"make bench SCENARIO={plan.name}" for plan in plans]
-    options.generator = choose(os.environ.get("GENERATOR"))
+    options.generators = choose(os.environ.get("GENERATOR"))
     if options.resume:
         done = {run.scenario for run in report.collect(options.out) if not run.interrupted}
         kept = [(plan, command) for plan, command in zip(plans, commands, strict=True) if plan.name not in done]
@@ -119,8 +121,7 @@ def _all(plans: Sequence[Scenario], commands: Sequence[str], options: argparse.N
 def _one(plan: Scenario, command: str, options: argparse.Namespace, console: Console) -> int:
     """Run one scenario, show and keep its result, and write the report anew: a later failure loses nothing."""
     try:
-        generator = getattr(options, "generator", None)  # the gate has none
-        run = execute(plan, console, command, drivers.chosen(options.languages), generator)
+        run = execute(plan, console, command, drivers.chosen(options.languages), options.generators, options.lanes)
     except (BenchError, OSError) as error:
         # One scenario that cannot run does not stop the others.
         console.say(f"{plan.name}: could not run: {error}")
@@ -128,7 +129,7 @@ def _one(plan: Scenario, command: str, options: argparse.Namespace, console: Con
     print(report.text(run), flush=True)
     try:
         report.save(run, options.out)
-        report.write(options.out, getattr(options, "results", None))
+        report.write(options.out)
     except OSError as error:
         console.say(f"{plan.name}: the result could not be kept: {error}; it stands above")
         return 3 if run.exit_status in (0, 2) else run.exit_status

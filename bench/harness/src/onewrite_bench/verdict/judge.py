@@ -18,7 +18,6 @@ __all__ = ["FAULTS", "exit_status", "judge", "lines", "settle"]
 FAULTS = {"stalls": "STALLS", "fails": "FAILS", "splits": "SPLITS", "nodelay off": "TCP_NODELAY is off"}
 """The faults of an adapter, worst first, and their names in reports."""
 
-Place = tuple[str, int]
 Found = list[tuple[str, str]]
 
 
@@ -33,19 +32,19 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
     return verdicts
 
 
-def lines(cells: Sequence[Cell]) -> dict[tuple[str, str, int], float]:
-    """By group, target and body size, in microseconds: what takes longer is late.
+def lines(cells: Sequence[Cell]) -> dict[tuple[str, str], float]:
+    """By group and target, in microseconds: what takes longer is late.
 
     That is the lab's line between the medians of the reference and of the control.
     """
-    found: dict[tuple[str, str, int], float] = {}
+    found: dict[tuple[str, str], float] = {}
     for cell in cells:
-        place = (cell.group, *_place(cell))
-        same = [one for one in cells if (one.group, *_place(one)) == place] if place not in found else []
-        medians = {one.role: one.p50_us for one in same if one.measured}
-        if same:
-            usual = medians.get("reference", 0.0)
-            found[place] = stall.late_line(medians.get("control", usual), usual, stall.LEAST_MS * 1000)
+        place = (cell.group, cell.target)
+        if place not in found:
+            beside = {one.role: one for one in cells if (one.group, one.target) == place and one.measured}
+            usual = beside["reference"].usual_us if "reference" in beside else 0.0
+            control = beside["control"].p50_us if "control" in beside else usual
+            found[place] = stall.late_line(control, usual, stall.LEAST_MS * 1000)
     return found
 
 
@@ -61,7 +60,7 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
     certain = False
     limits = lines(members)
     for cell in adapter:
-        beside = {one.role: one for one in members if _place(one) == _place(cell) and one.role != "shown"}
+        beside = {one.role: one for one in members if one.target == cell.target and one.role != "shown"}
         control, reference = beside.get("control"), beside.get("reference")
         doubt = _target_fails(cell, control, reference) or _nothing_seen(cell)
         if doubt is not None:
@@ -74,7 +73,7 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
             faults.append(("fails", f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})"))
         if not cell.stalls or not cell.measured:
             continue
-        line_us = limits[group, cell.target, cell.body_bytes]
+        line_us = limits[group, cell.target]
         doubt = _no_contrast(control, reference, line_us)
         if doubt is None and control is not None:
             shown.append((cell, control))
@@ -94,10 +93,6 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
     return Verdict(group, "clean", "; ".join(parts) or _wire(adapter[0]), counts)
 
 
-def _place(cell: Cell) -> Place:
-    return cell.target, cell.body_bytes
-
-
 def _target_fails(cell: Cell, control: Cell | None, reference: Cell | None) -> str | None:
     """Return the reason if the target is at fault: the reference fails too, or the control at an unknown target."""
     if cell.errors and reference is not None and reference.errors:
@@ -112,7 +107,7 @@ def _nothing_seen(cell: Cell) -> str | None:
     """Return the reason if the cell shows nothing about the adapter: no answer, or no count of the kernel."""
     if cell.errors:
         return None
-    if not cell.latencies_us:
+    if not any(cell.rounds_us):
         return "nothing was measured"
     if cell.fresh:
         return None

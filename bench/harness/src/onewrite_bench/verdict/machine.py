@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def describe() -> dict[str, Any]:
         "haproxy": haproxy.version(),
         "python": platform.python_version(),
         "onewrite": (REPOSITORY / "VERSION").read_text().strip(),
+        "commit": _commit(),
     }
 
 
@@ -37,11 +39,28 @@ def line(machine: dict[str, Any]) -> str:
         machine["architecture"],
         f"{machine['cores']} cores{' (' + machine['cpu'] + ')' if machine.get('cpu') else ''}",
         f"HAProxy {machine['haproxy']}",
-        f"onewrite {machine['onewrite']}",
+        f"onewrite {machine['onewrite']}" + (f", commit {machine['commit']}" if machine.get("commit") else ""),
     ]
     if machine.get("load_average") is not None:
         parts.append(f"load average {machine['load_average']} at the start")
     return ", ".join(parts)
+
+
+def _commit() -> str:
+    """The checkout's commit; a + behind it says that tracked files differ from it."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        changed = git(
+            "status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results", ":!*.md", ":!*.json"
+        )
+        return git("rev-parse", "--short=8", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def _cpu_model() -> str | None:

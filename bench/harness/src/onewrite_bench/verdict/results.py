@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field
 from statistics import median_low
 from typing import Any
 
+from onewrite_lab import stall
+
 __all__ = ["Cell", "RateResult", "Run", "Verdict"]
+
+VERSION = 4
 
 
 @dataclass
@@ -24,14 +29,14 @@ class Cell:
     stalls: bool
     kind: str = ""
     required: bool = True
-    body_bytes: int = 200
     most_segments: int | None = 1
     """The most segments that a request may take; None where segments are not judged."""
     fresh: bool = False
-    """Each latency is one new connection, so nothing was counted on a kept one."""
+    """Each round has new connections, so nothing was counted on a kept one."""
     unknown: bool = False
     base: str = ""
-    latencies_us: list[int] = field(default_factory=list)
+    rounds_us: list[list[int]] = field(default_factory=list)
+    """The latency of each request, by round."""
     segments: list[list[int]] = field(default_factory=list)
     connections: int = 0
     bare_connections: int = 0
@@ -42,12 +47,23 @@ class Cell:
     """The reason why this client did not run."""
 
     @property
+    def latencies_us(self) -> list[int]:
+        return [sample for samples in self.rounds_us for sample in samples]
+
+    @property
     def measured(self) -> bool:
-        return bool(self.latencies_us) and self.missing is None
+        return any(self.rounds_us) and self.missing is None
 
     @property
     def p50_us(self) -> float:
-        return median_low(self.latencies_us) if self.latencies_us else 0.0
+        samples = self.latencies_us
+        return median_low(samples) if samples else 0.0
+
+    @property
+    def usual_us(self) -> float:
+        """The median; on new connections that of their first requests, which have the handshake in them."""
+        firsts = [samples[0] for samples in self.rounds_us if samples]
+        return median_low(firsts) if self.fresh and firsts else self.p50_us
 
     def late(self, line_us: float) -> int:
         """The number of requests that took longer than this."""
@@ -56,6 +72,10 @@ class Cell:
     def share_late(self, line_us: float) -> float:
         """The share of requests that took longer than this."""
         return self.late(line_us) / max(1, len(self.latencies_us))
+
+    def word(self, line_us: float) -> str:
+        """`clean`, `mixed` or `stalls`, by the lab's rule."""
+        return stall.word(self.late(line_us), len(self.latencies_us))
 
     @property
     def segments_median(self) -> float | None:
@@ -66,20 +86,17 @@ class Cell:
 
 @dataclass
 class RateResult:
-    """One client's bridge under a constant rate. Times are in microseconds, and count from when a request was due."""
+    """One client's bridge under a constant rate, in turns with the others. Times count from when a request was due."""
 
     group: str
     client: str
     rate: int
-    generator: str = ""
-    reached: float = 0.0
-    requests: int = 0
-    p50_us: float = 0.0
-    p99_us: float = 0.0
-    late_us: float | None = None
-    """How late the generator was at its 90th percentile; None where it does not report that."""
-    floor_us: float | None = None
-    """The bridge's median without a request upstream."""
+    generator: str
+    overload: bool = False
+    """The rate is above what the control can carry, so only what was reached is a figure."""
+    base: str = ""
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    """Per turn: requests, reached (per second), p50_us, p90_us, late_sends (None where the generator reports none)."""
     missing: str | None = None
     """The reason why the row was not measured, or why its figures mean nothing."""
 
@@ -121,15 +138,31 @@ class Run:
     exit_status: int = 2
 
     def to_json(self) -> dict[str, Any]:
-        return {"version": 3, **asdict(self)}
+        return {"version": VERSION, **asdict(self)}
+
+    def text(self) -> str:
+        """The JSON as it is kept: a line per cell and per rate, so that runs can be compared line by line."""
+        lines = []
+        for name, value in self.to_json().items():
+            rows = value if isinstance(value, list) else None
+            if rows:
+                written = "[\n" + ",\n".join(_short(row) for row in rows) + "\n]"
+            else:
+                written = _short(value)
+            lines.append(f"{_short(name)}: {written}")
+        return "{\n" + ",\n".join(lines) + "\n}\n"
 
     @staticmethod
     def from_json(raw: dict[str, Any]) -> Run:
         """Raises ValueError for a result of another version."""
-        if raw.get("version") != 3:
+        if raw.get("version") != VERSION:
             raise ValueError(f"version {raw.get('version')}")
         fields = {name: value for name, value in raw.items() if name != "version"}
         fields["cells"] = [Cell(**cell) for cell in raw["cells"]]
         fields["rates"] = [RateResult(**row) for row in raw.get("rates", [])]
         fields["verdicts"] = [Verdict(**verdict) for verdict in raw["verdicts"]]
         return Run(**fields)
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if isinstance(value, dict) else None)
