@@ -1,5 +1,4 @@
 import io.github.onewrite.Timing;
-import io.github.onewrite.TimingListener;
 import io.github.onewrite.client.Body;
 import io.github.onewrite.client.OnewriteClient;
 import io.github.onewrite.client.OnewriteClientBuilder;
@@ -21,7 +20,7 @@ interface Poster {
             }
             case "onewrite" -> {}
             case "on_timing" -> builder.onTiming(timing -> Seen.last = timing);
-            case "every event" -> builder.onTiming(timing -> Seen.last = timing).listener(new TimingListener() {});
+            case "every event" -> builder.onTiming(timing -> Seen.last = timing).listener(event -> {});
             default -> throw new IllegalArgumentException("no variant " + variant);
         }
         OnewriteClient client = builder.build();

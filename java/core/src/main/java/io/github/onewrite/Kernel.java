@@ -1,5 +1,6 @@
 package io.github.onewrite;
 
+import io.github.onewrite.internal.Values;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -51,8 +52,8 @@ public final class Kernel {
         return Values.present(sendHoldNanos);
     }
 
-    /** Under the names common to all languages. */
-    Map<String, Object> toMap() {
+    /** The evidence under the names common to all languages. */
+    public Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();
         Values.put(map, "segments_out", segmentsOut);
         Values.put(map, "rtt_us", rttMicros);

@@ -3,37 +3,35 @@ package io.github.onewrite;
 import java.util.OptionalLong;
 
 /** The lengths of an attempt's phases, in nanoseconds; empty where a phase did not happen. */
-public abstract class Phases {
-    Phases() {}
-
+public interface Phases {
     /** The length of a phase in nanoseconds. */
-    public abstract OptionalLong nanos(Phase phase);
+    OptionalLong nanos(Phase phase);
 
-    public OptionalLong queueNanos() {
+    default OptionalLong queueNanos() {
         return nanos(Phase.QUEUE);
     }
 
-    public OptionalLong dnsNanos() {
+    default OptionalLong dnsNanos() {
         return nanos(Phase.DNS);
     }
 
-    public OptionalLong connectNanos() {
+    default OptionalLong connectNanos() {
         return nanos(Phase.CONNECT);
     }
 
-    public OptionalLong tlsNanos() {
+    default OptionalLong tlsNanos() {
         return nanos(Phase.TLS);
     }
 
-    public OptionalLong sendNanos() {
+    default OptionalLong sendNanos() {
         return nanos(Phase.SEND);
     }
 
-    public OptionalLong waitNanos() {
+    default OptionalLong waitNanos() {
         return nanos(Phase.WAIT);
     }
 
-    public OptionalLong receiveNanos() {
+    default OptionalLong receiveNanos() {
         return nanos(Phase.RECEIVE);
     }
 }

@@ -1,7 +1,13 @@
 package io.github.onewrite;
 
-/** A listener of one call with what a tracer needs while its span is open, beside the events. */
+/**
+ * A listener of one call with what a tracer needs while its span is open. It gets the record and no events, so that none
+ * are made for it.
+ */
 public interface RecordListener extends TimingListener {
+    @Override
+    default void onEvent(TimingEvent event) {}
+
     /** The head is being written, or has just been, on this thread and in the scope of the tracer's span. */
     void onRequestWrite();
 

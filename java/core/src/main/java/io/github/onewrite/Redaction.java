@@ -1,22 +1,37 @@
 package io.github.onewrite;
 
+import java.util.Locale;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes credentials out of a URL before it is shown: in records, events, flight recordings and error messages. The rule,
- * common to all languages, is stated in spec/testdata/README.md; the query keys are those that OpenTelemetry's semantic
- * conventions list for {@code url.full}.
+ * Takes credentials out of a URL before it is shown: user and password, and the value of each query key that has a secret
+ * word (signature, token, key and others). The rule is the same in all languages: spec/testdata/README.md states it.
  */
 public final class Redaction {
-    /** Query keys whose values grant access; case-sensitive. */
-    private static final Set<String> KEYS = Set.of("AWSAccessKeyId", "Signature", "sig", "X-Goog-Signature");
+    /** A query key that has one of these words has a value that grants access. */
+    private static final Set<String> WORDS = Set.of(
+            "sig",
+            "signature",
+            "token",
+            "secret",
+            "password",
+            "passwd",
+            "pwd",
+            "credential",
+            "credentials",
+            "auth",
+            "authorization",
+            "jwt",
+            "hmac",
+            "key",
+            "apikey");
 
     private Redaction() {}
 
-    /** The URL without user information and without the values of those keys; the same object if it has none. */
+    /** The URL without user information and without the values of such keys; the same object if it has none. */
     public static String of(String url) {
-        return withoutSignatures(withoutUserInfo(url));
+        return withoutSecrets(withoutUserInfo(url));
     }
 
     /** The user information of a URL with the {@code @} behind it, or null: for texts of others that repeat it. */
@@ -82,9 +97,9 @@ public final class Redaction {
         return false;
     }
 
-    private static String withoutSignatures(String url) {
+    private static String withoutSecrets(String url) {
         int query = url.indexOf('?');
-        int fragment = url.indexOf('#');
+        int fragment = query < 0 ? -1 : url.indexOf('#');
         int end = fragment < 0 ? url.length() : fragment;
         if (query < 0 || query > end) {
             return url;
@@ -96,7 +111,7 @@ public final class Redaction {
             int next = url.indexOf('&', at);
             int stop = next < 0 || next > end ? end : next;
             int equals = url.indexOf('=', at);
-            if (equals >= 0 && equals < stop && KEYS.contains(url.substring(at, equals))) {
+            if (equals >= 0 && equals < stop && isSecret(decoded(url.substring(at, equals)))) {
                 shown = shown == null ? new StringBuilder(url.length()) : shown;
                 shown.append(url, copied, equals + 1).append("REDACTED");
                 copied = stop;
@@ -104,5 +119,61 @@ public final class Redaction {
             at = stop + 1;
         }
         return shown == null ? url : shown.append(url, copied, url.length()).toString();
+    }
+
+    /** Each byte of an escape as a character: all that are not ASCII separate words alike. */
+    private static String decoded(String key) {
+        if (key.indexOf('%') < 0) {
+            return key;
+        }
+        StringBuilder decoded = new StringBuilder(key.length());
+        for (int i = 0; i < key.length(); i++) {
+            int high = i + 2 < key.length() && key.charAt(i) == '%' ? Character.digit(key.charAt(i + 1), 16) : -1;
+            int low = high < 0 ? -1 : Character.digit(key.charAt(i + 2), 16);
+            if (low < 0) {
+                decoded.append(key.charAt(i));
+            } else {
+                decoded.append((char) (high * 16 + low));
+                i += 2;
+            }
+        }
+        return decoded.toString();
+    }
+
+    private static boolean isSecret(String key) {
+        int from = 0;
+        for (int i = 0; i <= key.length(); i++) {
+            if (i == key.length() || !isLetterOrDigit(key.charAt(i))) {
+                if (isWord(key, from, i)) {
+                    return true;
+                }
+                from = i + 1;
+            } else if (i > from && beginsWord(key, i)) {
+                if (isWord(key, from, i)) {
+                    return true;
+                }
+                from = i;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isWord(String key, int from, int to) {
+        return to > from && WORDS.contains(key.substring(from, to).toLowerCase(Locale.ROOT));
+    }
+
+    /** A capital behind a small letter or a digit, or the last capital of a row that a small letter follows. */
+    private static boolean beginsWord(String key, int at) {
+        return isCapital(key.charAt(at))
+                && (!isCapital(key.charAt(at - 1))
+                        || (at + 1 < key.length() && key.charAt(at + 1) >= 'a' && key.charAt(at + 1) <= 'z'));
+    }
+
+    private static boolean isCapital(char c) {
+        return c >= 'A' && c <= 'Z';
+    }
+
+    private static boolean isLetterOrDigit(char c) {
+        return isCapital(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     }
 }

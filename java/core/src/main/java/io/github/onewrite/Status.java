@@ -26,8 +26,6 @@ public record Status(
         OnewriteConfig options,
         int hooks,
         long hookErrors) {
-    static final String ON = "on";
-
     /**
      * A base library.
      *
@@ -38,37 +36,6 @@ public record Status(
         public static Base of(String name, Class<?> type) {
             return new Base(name, type.getPackage().getImplementationVersion());
         }
-    }
-
-    static Status of(
-            Base base,
-            @Nullable String offBecause,
-            Map<String, String> notes,
-            SocketCounts counts,
-            OnewriteConfig config,
-            int hooks,
-            long hookErrors) {
-        Map<String, String> patches = new LinkedHashMap<>();
-        String observes = config.observe() ? "observe is set" : ON;
-        patches.put("nodelay", config.nodelayDisabled() ? "nodelayDisabled is set" : observes);
-        patches.put("coalesce", config.coalesceDisabled() ? "coalesceDisabled is set" : observes);
-        patches.put("timing", config.hooksDisabled() ? "hooksDisabled is set" : hooks == 0 ? "waits for a hook" : ON);
-        patches.put("quickack", config.quickack() ? observes : "quickack is not set");
-        notes.forEach((patch, why) -> patches.merge(patch, why, (state, note) -> state.equals(ON) ? note : state));
-        patches.computeIfPresent("nodelay", (patch, state) -> state.equals(ON) ? counts.nodelay(state) : state);
-        patches.computeIfPresent("coalesce", (patch, state) -> state.equals(ON) ? counts.coalesce(state) : state);
-        if (offBecause != null) {
-            patches.replaceAll((patch, state) -> offBecause);
-        }
-        return new Status(
-                Status.class.getPackage().getImplementationVersion(),
-                offBecause == null,
-                offBecause,
-                base,
-                Map.copyOf(patches),
-                config,
-                hooks,
-                hookErrors);
     }
 
     /** This with the names of the other languages, ready for JSON. A null value is left out. */

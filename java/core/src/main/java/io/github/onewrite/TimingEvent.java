@@ -1,9 +1,16 @@
 package io.github.onewrite;
 
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One step of a call, in the order in which these records are written here; a step that did not happen has no event.
+ * One step of a call. A step that did not happen has no event.
  *
  * <pre>
  * call_start
@@ -19,117 +26,179 @@ import org.jspecify.annotations.Nullable;
  * call_end
  * </pre>
  *
- * <p>Events of one call never overlap and are ordered by time.
+ * <p>Events of one call never overlap and are ordered by time. A value that an event's type does not have is empty.
  */
-public sealed interface TimingEvent {
+public final class TimingEvent {
+    /** The steps, in order. An interim answer may come while the request is sent. */
+    public enum Type {
+        CALL_START,
+        ATTEMPT_START,
+        /** No connection is free: the wait for one began. */
+        QUEUE_START,
+        QUEUE_END,
+        DNS_START,
+        /** The name resolved, or did not: see {@link #error}. */
+        DNS_END,
+        CONNECT_START,
+        CONNECT_END,
+        TLS_START,
+        TLS_END,
+        CONNECTION_ACQUIRED,
+        /** The first byte is handed to the kernel. */
+        REQUEST_START,
+        /** The last write returned. */
+        REQUEST_END,
+        /** An interim response (1xx) arrived; it does not end the wait. */
+        INFORMATIONAL,
+        /** The first byte of the final response was read. */
+        RESPONSE_START,
+        HEADERS_END,
+        RESPONSE_END,
+        CONNECTION_RELEASED,
+        ATTEMPT_END,
+        /** The last event, exactly once. */
+        CALL_END;
 
-    /** The name common to all languages, such as {@code request_start}: that of the record. */
-    default String name() {
-        return Values.snakeCase(getClass().getSimpleName());
-    }
+        private final String canonicalName = name().toLowerCase(Locale.ROOT);
 
-    /** When it happened, in nanoseconds of {@link System#nanoTime}. */
-    long timeNanos();
-
-    /** Index of the attempt, from 0; -1 before the first one. */
-    int attempt();
-
-    /** A call began. */
-    record CallStart(long timeNanos, String method, String url, long startedAtUnixNanos) implements TimingEvent {
-        @Override
-        public int attempt() {
-            return -1;
+        /** The name common to all languages, such as {@code request_start}. */
+        public String canonicalName() {
+            return canonicalName;
         }
     }
 
-    /** An attempt began. */
-    record AttemptStart(long timeNanos, int attempt) implements TimingEvent {}
-
-    /** No connection is free: the wait for one began. */
-    record QueueStart(long timeNanos, int attempt) implements TimingEvent {}
-
-    /** The wait for a connection is over. */
-    record QueueEnd(long timeNanos, int attempt) implements TimingEvent {}
-
-    /** Resolving the name began. */
-    record DnsStart(long timeNanos, int attempt, String host) implements TimingEvent {}
+    private final Type type;
+    private final long timeNanos;
+    private final Timing call;
+    private final @Nullable Attempt attempt;
+    private final @Nullable String text;
+    private final int code;
 
     /**
-     * The name resolved, or did not.
+     * Made by the adapters, and by tests of listeners.
      *
-     * @param error null when it went well
+     * @param attempt null before the first one
+     * @param text host, peer or error of the event, or null
+     * @param code status of the event; of CONNECTION_RELEASED 1 where the connection is reusable, else 0
      */
-    record DnsEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {}
+    public TimingEvent(
+            Type type, long timeNanos, Timing call, @Nullable Attempt attempt, @Nullable String text, int code) {
+        this.type = type;
+        this.timeNanos = timeNanos;
+        this.call = call;
+        this.attempt = attempt;
+        this.text = text;
+        this.code = code;
+    }
 
-    /** The TCP connect began. */
-    record ConnectStart(long timeNanos, int attempt) implements TimingEvent {}
+    public Type type() {
+        return type;
+    }
 
-    /**
-     * The TCP connection is established, or failed.
-     *
-     * @param error null when it went well
-     */
-    record ConnectEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {}
+    /** The name common to all languages, such as {@code request_start}. */
+    public String name() {
+        return type.canonicalName;
+    }
 
-    /** The TLS handshake began. */
-    record TlsStart(long timeNanos, int attempt) implements TimingEvent {}
+    /** When it happened, in nanoseconds of {@link System#nanoTime}. */
+    public long timeNanos() {
+        return timeNanos;
+    }
 
-    /**
-     * The TLS handshake ended.
-     *
-     * @param error null when it went well
-     */
-    record TlsEnd(long timeNanos, int attempt, @Nullable String error) implements TimingEvent {}
+    /** The record, which the call fills while it runs: method, URL and tag are there from the start. */
+    public Timing call() {
+        return call;
+    }
 
-    /**
-     * The attempt has its connection.
-     *
-     * @param connId unique in this process
-     * @param idleNanos how long a reused connection was idle, else -1
-     * @param connRequests requests on the connection, this one included
-     */
-    record ConnectionAcquired(
-            long timeNanos, int attempt, long connId, boolean reused, long idleNanos, int connRequests)
-            implements TimingEvent {}
+    /** Index of the attempt, from 0; -1 before the first one. */
+    public int attempt() {
+        return attempt == null ? -1 : attempt.index();
+    }
 
-    /** The first byte is handed to the kernel. */
-    record RequestStart(long timeNanos, int attempt) implements TimingEvent {}
+    /** Of DNS_START: the name that is looked up, which may be a proxy's. */
+    public Optional<String> host() {
+        return text(type == Type.DNS_START);
+    }
 
-    /**
-     * The last write returned.
-     *
-     * @param bytes head and body as HTTP sees them, before TLS
-     * @param writes times bytes were handed to the transport
-     */
-    record RequestEnd(long timeNanos, int attempt, long bytes, int writes) implements TimingEvent {}
+    /** Of CONNECT_START: {@code host:port} that is connected to, or the path of a Unix socket, where the client shows it. */
+    public Optional<String> peer() {
+        return text(type == Type.CONNECT_START);
+    }
 
-    /** An interim response (1xx) arrived; it does not end the wait. */
-    record Informational(long timeNanos, int attempt, int status) implements TimingEvent {}
+    /** Of DNS_END, CONNECT_END and TLS_END: why it failed; empty when it went well. */
+    public Optional<String> error() {
+        return text(type == Type.DNS_END || type == Type.CONNECT_END || type == Type.TLS_END);
+    }
 
-    /** The first byte of the final response was read. */
-    record ResponseStart(long timeNanos, int attempt) implements TimingEvent {}
+    private Optional<String> text(boolean has) {
+        return has ? Optional.ofNullable(text) : Optional.empty();
+    }
 
-    /** The final response's headers are complete. */
-    record HeadersEnd(long timeNanos, int attempt, int status) implements TimingEvent {}
+    /** Of INFORMATIONAL and HEADERS_END. */
+    public OptionalInt status() {
+        return type == Type.INFORMATIONAL || type == Type.HEADERS_END ? OptionalInt.of(code) : OptionalInt.empty();
+    }
 
-    /**
-     * The last byte of the response was read.
-     *
-     * @param bytes of the body
-     */
-    record ResponseEnd(long timeNanos, int attempt, long bytes) implements TimingEvent {}
+    /** Of REQUEST_END: head and body as HTTP sees them, before TLS. Of RESPONSE_END: the body. Empty where not known. */
+    public OptionalLong bytes() {
+        return switch (type) {
+            case REQUEST_END -> Objects.requireNonNull(attempt).bytesSent();
+            case RESPONSE_END -> Objects.requireNonNull(attempt).bytesReceived();
+            default -> OptionalLong.empty();
+        };
+    }
 
-    /** The attempt gave its connection back. */
-    record ConnectionReleased(long timeNanos, int attempt, boolean reusable) implements TimingEvent {}
+    /** Of CONNECTION_RELEASED: whether the connection can carry another request. */
+    public Optional<Boolean> reusable() {
+        return type == Type.CONNECTION_RELEASED ? Optional.of(code == 1) : Optional.empty();
+    }
 
-    /** An attempt ended. */
-    record AttemptEnd(long timeNanos, int attempt, Outcome outcome) implements TimingEvent {}
+    /** The event under the names common to all languages, ready for JSON. An absent value has no key. */
+    public Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("name", name());
+        map.put("t_ns", timeNanos);
+        if (attempt != null) {
+            map.put("attempt", attempt.index());
+        }
+        switch (type) {
+            case CALL_START -> {
+                map.put("method", call.method());
+                map.put("url", call.url());
+                map.put("started_at_unix_ns", call.startedAtUnixNanos());
+            }
+            case CONNECTION_ACQUIRED -> copy(map, "conn_id", "reused", "idle_ns", "conn_requests");
+            case REQUEST_END -> copy(map, "writes");
+            case CONNECTION_RELEASED -> map.put("reusable", code == 1);
+            case ATTEMPT_END -> copy(map, "outcome");
+            case CALL_END -> {
+                map.put("outcome", call.outcome().canonicalName());
+                call.errorKind().ifPresent(kind -> map.put("error_kind", kind.canonicalName()));
+                call.errorPhase().ifPresent(phase -> map.put("error_phase", phase.canonicalName()));
+            }
+            default -> {
+                host().ifPresent(host -> map.put("host", host));
+                peer().ifPresent(peer -> map.put("peer", peer));
+                error().ifPresent(error -> map.put("error", error));
+                status().ifPresent(status -> map.put("status", status));
+            }
+        }
+        bytes().ifPresent(bytes -> map.put("bytes", bytes));
+        return map;
+    }
 
-    /** The call ended: the last event, exactly once. */
-    record CallEnd(
-            long timeNanos,
-            int attempt,
-            Outcome outcome,
-            @Nullable ErrorKind errorKind,
-            @Nullable Phase errorPhase) implements TimingEvent {}
+    private void copy(Map<String, Object> map, String... names) {
+        Map<String, Object> of = Objects.requireNonNull(attempt).toMap();
+        for (String name : names) {
+            Object value = of.get(name);
+            if (value != null) {
+                map.put(name, value);
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        return toMap().toString();
+    }
 }

@@ -54,7 +54,8 @@ public final class TimingMappers {
     /**
      * The phases of the last attempt as attributes of a span: {@code onewrite.queue_ns} to {@code onewrite.receive_ns},
      * {@code onewrite.total_ns} of the call, {@code onewrite.cause}, {@code onewrite.segments_out} and {@code onewrite.send_hold_ns} where the kernel was read,
-     * {@code onewrite.reused}, {@code onewrite.conn_id}, {@code onewrite.conn_requests}, {@code onewrite.attempts}.
+     * {@code onewrite.reused}, {@code onewrite.conn_id}, {@code onewrite.conn_requests}, {@code onewrite.proxy},
+     * {@code onewrite.attempts}.
      * Values that the record lacks are absent. Numbers are Long, flags Boolean.
      */
     public static Map<String, Object> otelPhases(Timing timing) {
@@ -81,6 +82,7 @@ public final class TimingMappers {
         attempt.reused().ifPresent(reused -> named.put("onewrite.reused", reused));
         put(named, "conn_id", attempt.connId());
         attempt.connRequests().ifPresent(requests -> named.put("onewrite.conn_requests", (long) requests));
+        attempt.proxy().ifPresent(proxy -> named.put("onewrite.proxy", proxy));
         return named;
     }
 

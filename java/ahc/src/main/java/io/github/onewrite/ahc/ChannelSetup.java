@@ -1,6 +1,6 @@
 package io.github.onewrite.ahc;
 
-import io.github.onewrite.SocketCounts;
+import io.github.onewrite.internal.SocketCounts;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;

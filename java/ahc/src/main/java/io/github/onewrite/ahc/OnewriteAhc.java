@@ -3,6 +3,7 @@ package io.github.onewrite.ahc;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
+import io.github.onewrite.internal.Setup;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
@@ -33,21 +34,16 @@ import org.jspecify.annotations.Nullable;
  * <p>AsyncHttpClient's requests carry no tag: a listener factory is given null.
  */
 public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
-    private OnewriteAhc() {}
+    private final Setup setup;
+
+    private OnewriteAhc(Setup setup) {
+        super(setup);
+        this.setup = setup;
+    }
 
     /** Starts with the switches of system properties and environment. */
     public static OnewriteAhc create() {
-        return new OnewriteAhc();
-    }
-
-    @Override
-    protected Status.Base base() {
-        return Status.Base.of("async-http-client", AsyncHttpClientConfig.class);
-    }
-
-    @Override
-    protected OnewriteAhc self() {
-        return this;
+        return new OnewriteAhc(new Setup(() -> Status.Base.of("async-http-client", AsyncHttpClientConfig.class)));
     }
 
     /**
@@ -58,21 +54,23 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
      *     to it before
      */
     public DefaultAsyncHttpClientConfig.Builder apply(DefaultAsyncHttpClientConfig.Builder builder) {
-        OnewriteConfig config = switches();
+        OnewriteConfig config = setup.switches();
         AsyncHttpClientConfig before = builder.build();
         if (config.disabled() || before.getRequestFilters().stream().anyMatch(TimingFilter.class::isInstance)) {
             return builder;
         }
-        applied();
+        setup.applied();
         boolean named = !before.isTcpNoDelay() || before.getChannelOptions().containsKey(ChannelOption.TCP_NODELAY);
         if (named) {
-            note("nodelay", "left to the client, which sets it itself");
+            setup.note("nodelay", "left to the client, which sets it itself");
         }
-        OnewriteNetty onewrite = OnewriteNetty.create(this);
-        ChannelSetup setup = new ChannelSetup(onewrite, config.guardsNodelay() && !named ? counts() : null);
-        builder.setHttpAdditionalChannelInitializer(after(before.getHttpAdditionalChannelInitializer(), setup::http));
-        builder.setWsAdditionalChannelInitializer(after(before.getWsAdditionalChannelInitializer(), setup::websocket));
-        return builder.addRequestFilter(new TimingFilter(onewrite, setup));
+        OnewriteNetty onewrite = OnewriteNetty.of(setup);
+        ChannelSetup channels = new ChannelSetup(onewrite, config.guardsNodelay() && !named ? setup.counts() : null);
+        builder.setHttpAdditionalChannelInitializer(
+                after(before.getHttpAdditionalChannelInitializer(), channels::http));
+        builder.setWsAdditionalChannelInitializer(
+                after(before.getWsAdditionalChannelInitializer(), channels::websocket));
+        return builder.addRequestFilter(new TimingFilter(onewrite, channels));
     }
 
     private static Consumer<Channel> after(@Nullable Consumer<Channel> first, Consumer<Channel> second) {

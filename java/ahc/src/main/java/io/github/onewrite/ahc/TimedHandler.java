@@ -1,6 +1,6 @@
 package io.github.onewrite.ahc;
 
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.TimedCall;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.handler.codec.http.HttpHeaders;

@@ -112,7 +112,7 @@ class TimingTest implements AppliedTwice {
         EventLoopGroup loops = new NioEventLoopGroup(1);
         NioSocketChannel channel = new NioSocketChannel();
         loops.register(channel).get(30, TimeUnit.SECONDS);
-        OnewriteNetty onewrite = OnewriteNetty.create(customizer());
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         ChannelSetup setup = new ChannelSetup(onewrite, null);
         setup.websocket(channel);
         CompletableFuture<Throwable> failure = new CompletableFuture<>();

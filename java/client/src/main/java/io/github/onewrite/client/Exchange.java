@@ -1,6 +1,6 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.TimedCall;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;

@@ -1,7 +1,7 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
+import io.github.onewrite.internal.Setup;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
@@ -9,7 +9,6 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.ssl.SslContext;
 import io.netty.resolver.AddressResolverGroup;
-import io.netty.util.Version;
 import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -21,18 +20,15 @@ import org.jspecify.annotations.Nullable;
 public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBuilder> {
     private final Settings settings = new Settings();
 
-    OnewriteClientBuilder() {}
+    private final Setup setup;
 
-    @Override
-    protected OnewriteClientBuilder self() {
-        return this;
+    OnewriteClientBuilder() {
+        this(new Setup(OnewriteNetty::base));
     }
 
-    @Override
-    protected Status.Base base() {
-        Version netty =
-                Version.identify(OnewriteClientBuilder.class.getClassLoader()).get("netty-codec-http");
-        return new Status.Base("netty", netty == null ? null : netty.artifactVersion());
+    private OnewriteClientBuilder(Setup setup) {
+        super(setup);
+        this.setup = setup;
     }
 
     /** A socket option. {@link ChannelOption#TCP_NODELAY} given here is used as it is, and not checked. */
@@ -150,10 +146,10 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
 
     /** Builds the client and its event loops. */
     public OnewriteClient build() {
-        applied();
+        setup.applied();
         Settings own = settings.copy();
         return new OnewriteClient(
-                own, own.transport == null ? Transport.preferred() : own.transport, OnewriteNetty.create(this));
+                own, own.transport == null ? Transport.preferred() : own.transport, OnewriteNetty.of(setup));
     }
 
     private static int positive(String name, int value) {

@@ -62,7 +62,7 @@ final class Recording implements TimingListener {
     @Override
     public synchronized void onEvent(TimingEvent event) {
         events.add(event);
-        if (event instanceof TimingEvent.CallEnd) {
+        if (event.type() == TimingEvent.Type.CALL_END) {
             ENDED.set(this);
         }
         raise();

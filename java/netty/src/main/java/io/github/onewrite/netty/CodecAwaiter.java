@@ -1,6 +1,6 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.SocketCounts;
+import io.github.onewrite.internal.SocketCounts;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;

@@ -1,6 +1,6 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.handler.ssl.SslHandler;
 import java.util.function.Function;

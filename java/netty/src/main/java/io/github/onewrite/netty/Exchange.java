@@ -1,7 +1,7 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.Attempt;
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.TimedAttempt;
+import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class Exchange implements ChannelFutureListener {
     private final NettyConnection connection;
     private final OnewriteNetty.Call call;
-    private @Nullable Attempt attempt;
+    private @Nullable TimedAttempt attempt;
     private int requests;
 
     private @Nullable ChannelPromise lastWrite;

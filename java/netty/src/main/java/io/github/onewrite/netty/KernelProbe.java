@@ -1,7 +1,7 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.Kernel;
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannel;

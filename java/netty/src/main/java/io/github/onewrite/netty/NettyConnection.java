@@ -1,9 +1,9 @@
 package io.github.onewrite.netty;
 
-import io.github.onewrite.ErrorKinds;
 import io.github.onewrite.Outcome;
-import io.github.onewrite.SocketCounts;
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.ErrorKinds;
+import io.github.onewrite.internal.SocketCounts;
+import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;

@@ -1,14 +1,15 @@
 package io.github.onewrite.netty;
 
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.ErrorKinds;
-import io.github.onewrite.HookQueue;
-import io.github.onewrite.Hooks;
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.SocketCounts;
 import io.github.onewrite.Status;
-import io.github.onewrite.TimedCall;
 import io.github.onewrite.TimingOptions;
+import io.github.onewrite.internal.ErrorKinds;
+import io.github.onewrite.internal.HookQueue;
+import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.Setup;
+import io.github.onewrite.internal.SocketCounts;
+import io.github.onewrite.internal.TimedCall;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
@@ -51,31 +52,32 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
 
     private @Nullable Hooks hooks;
 
-    private OnewriteNetty() {}
+    private final Setup setup;
+
+    private OnewriteNetty(Setup setup) {
+        super(setup);
+        this.setup = setup;
+    }
 
     /** Starts with the switches of system properties and environment. */
     public static OnewriteNetty create() {
-        return new OnewriteNetty();
+        return new OnewriteNetty(new Setup(OnewriteNetty::base));
     }
 
-    /** Starts with the switches and hooks of another customizer, which counts the failures of its hooks. */
-    public static OnewriteNetty create(TimingOptions<?> options) {
-        return new OnewriteNetty().like(options);
+    /** Starts with the switches and hooks of another customizer. For adapters. */
+    @SuppressWarnings("exports")
+    public static OnewriteNetty of(Setup setup) {
+        return new OnewriteNetty(setup.copy());
     }
 
-    @Override
-    protected Status.Base base() {
+    /** Netty, and its version. For adapters. */
+    public static Status.Base base() {
         Version netty = Version.identify(OnewriteNetty.class.getClassLoader()).get("netty-codec-http");
         return new Status.Base("netty", netty == null ? null : netty.artifactVersion());
     }
 
-    @Override
-    protected OnewriteNetty self() {
-        return this;
-    }
-
     OnewriteConfig switchesNow() {
-        return switches();
+        return setup.switches();
     }
 
     /**
@@ -86,16 +88,16 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * @return the same bootstrap
      */
     public Bootstrap apply(Bootstrap bootstrap) {
-        if (switches().disabled() || bootstrap.config().attrs().containsKey(NODELAY)) {
+        if (setup.switches().disabled() || bootstrap.config().attrs().containsKey(NODELAY)) {
             return bootstrap;
         }
-        applied();
+        setup.applied();
         boolean named = bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
-        boolean nodelay = switches().guardsNodelay() && !named;
+        boolean nodelay = setup.switches().guardsNodelay() && !named;
         if (nodelay) {
             bootstrap.option(ChannelOption.TCP_NODELAY, true);
         } else if (named) {
-            note("nodelay", "left to the bootstrap, which sets it itself");
+            setup.note("nodelay", "left to the bootstrap, which sets it itself");
         }
         return bootstrap.attr(NODELAY, nodelay);
     }
@@ -108,8 +110,8 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * @return the same pipeline
      */
     public ChannelPipeline apply(ChannelPipeline pipeline) {
-        if (!switches().disabled()) {
-            applied();
+        if (!setup.switches().disabled()) {
+            setup.applied();
             placeOrAwait(attached(pipeline.channel()), pipeline);
         }
         return pipeline;
@@ -123,7 +125,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
             }
         }
         if (!connection.place(this, false) && pipeline.get(CodecAwaiter.NAME) == null) {
-            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, this, counts()));
+            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, this, setup.counts()));
         }
     }
 
@@ -132,10 +134,10 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * {@link #apply(ChannelPipeline)}. The time between release and reuse is in the record.
      */
     public ChannelPoolHandler wrap(ChannelPoolHandler handler) {
-        if (switches().disabled() || handler instanceof Wrapped) {
+        if (setup.switches().disabled() || handler instanceof Wrapped) {
             return handler;
         }
-        applied();
+        setup.applied();
         return new Wrapped(handler);
     }
 
@@ -173,7 +175,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
         if (known != null) {
             return known;
         }
-        SocketCounts nodelay = Boolean.TRUE.equals(channel.attr(NODELAY).get()) ? counts() : null;
+        SocketCounts nodelay = Boolean.TRUE.equals(channel.attr(NODELAY).get()) ? setup.counts() : null;
         NettyConnection connection =
                 NettyConnection.attach(channel, null, nodelay, any -> null, NettyConnection.Ends.WITH_RESPONSE);
         connection.begins(this);
@@ -183,11 +185,6 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     /** Whether a call that begins now is timed: a hook is set. */
     public boolean wanted() {
         return ready().wanted();
-    }
-
-    /** Whether a listener is set. */
-    public boolean listens() {
-        return ready().listens();
     }
 
     /**
@@ -226,7 +223,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     private Hooks ready() {
         Hooks made = hooks;
         if (made == null) {
-            made = hooks();
+            made = setup.hooks();
             hooks = made;
         }
         return made;
@@ -266,7 +263,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
 
         /** Whether the events of the call are listened to. */
         boolean listens() {
-            return timed != null && timed.listens();
+            return timed != null && timed.wantsWrite();
         }
 
         /** The first loop stays: another attempt may run on another one, whose steps are posted. */
@@ -356,7 +353,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
                 if (queue != null) {
                     queue.run(() -> stepInOrder(call, exchange, at, step));
                 }
-            } else if (by.inEventLoop() && !call.isDelivering()) {
+            } else if (by.inEventLoop()) {
                 take(call, exchange, at, step);
             } else {
                 try {

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
-import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.SegmentServer;
@@ -369,11 +368,11 @@ class CodecAwaiterTest {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         AtomicBoolean written = new AtomicBoolean();
         calls.heard(onewrite)
-                .listener(TimingListener.of(event -> {
-                    if (event instanceof TimingEvent.RequestEnd && written.compareAndSet(false, true)) {
+                .listener(event -> {
+                    if (event.type() == TimingEvent.Type.REQUEST_END && written.compareAndSet(false, true)) {
                         post(channel);
                     }
-                }))
+                })
                 .apply(channel.pipeline());
         post(channel);
         channel.checkException();

@@ -1,9 +1,9 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.HookQueue;
-import io.github.onewrite.Hooks;
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.HookQueue;
+import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.TimedCall;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

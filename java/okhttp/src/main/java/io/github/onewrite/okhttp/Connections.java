@@ -1,7 +1,7 @@
 package io.github.onewrite.okhttp;
 
-import io.github.onewrite.SocketCounts;
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.SocketCounts;
+import io.github.onewrite.internal.TimedCall;
 import java.io.IOException;
 import java.net.Socket;
 import java.util.Map;

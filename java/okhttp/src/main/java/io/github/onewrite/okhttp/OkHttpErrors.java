@@ -1,7 +1,7 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.ErrorKinds;
+import io.github.onewrite.internal.ErrorKinds;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.SocketTimeoutException;

@@ -1,9 +1,10 @@
 package io.github.onewrite.okhttp;
 
-import io.github.onewrite.Hooks;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
+import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.Setup;
 import okhttp3.OkHttp;
 import okhttp3.OkHttpClient;
 
@@ -26,21 +27,16 @@ import okhttp3.OkHttpClient;
  * {@code tag(Object.class)}.
  */
 public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
-    private OnewriteOkHttp() {}
+    private final Setup setup;
+
+    private OnewriteOkHttp(Setup setup) {
+        super(setup);
+        this.setup = setup;
+    }
 
     /** Starts with the switches of system properties and environment. */
     public static OnewriteOkHttp create() {
-        return new OnewriteOkHttp();
-    }
-
-    @Override
-    protected Status.Base base() {
-        return new Status.Base("okhttp", OkHttp.VERSION);
-    }
-
-    @Override
-    protected OnewriteOkHttp self() {
-        return this;
+        return new OnewriteOkHttp(new Setup(() -> new Status.Base("okhttp", OkHttp.VERSION)));
     }
 
     /**
@@ -51,22 +47,22 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
      *     to it, or to the client it comes from
      */
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
-        OnewriteConfig config = switches();
+        OnewriteConfig config = setup.switches();
         OkHttpClient before = builder.build();
         if (config.disabled()
                 || before.socketFactory() instanceof NodelaySocketFactory
                 || before.eventListenerFactory() instanceof CallListener.Factory) {
             return builder;
         }
-        applied();
-        note("quickack", "OkHttp's sockets do not have it");
-        note("coalesce", "left to OkHttp, which writes up to 8 KiB in one");
-        Hooks hooks = hooks();
+        setup.applied();
+        setup.note("quickack", "OkHttp's sockets do not have it");
+        setup.note("coalesce", "left to OkHttp, which writes up to 8 KiB in one");
+        Hooks hooks = setup.hooks();
         if (config.guardsNodelay()) {
             builder.socketFactory(new NodelaySocketFactory(before.socketFactory()));
         }
         if (config.guardsNodelay() || hooks.wanted()) {
-            Connections connections = new Connections(config.guardsNodelay() ? counts() : null);
+            Connections connections = new Connections(config.guardsNodelay() ? setup.counts() : null);
             Thrown thrown = new Thrown();
             builder.eventListenerFactory(
                     new CallListener.Factory(hooks, before.eventListenerFactory(), connections, thrown));

@@ -105,7 +105,7 @@ class FootprintTest {
             if (hooks) {
                 onewrite.onTiming(timing -> parts.add(new WeakReference<>(timing)))
                         .listenerFactory((method, url, tag) -> {
-                            TimingListener listener = TimingListener.of(event -> parts.add(new WeakReference<>(event)));
+                            TimingListener listener = event -> parts.add(new WeakReference<>(event));
                             parts.add(new WeakReference<>(listener));
                             return listener;
                         });

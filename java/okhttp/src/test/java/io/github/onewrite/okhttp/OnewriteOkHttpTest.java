@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.TimingEvent;
-import io.github.onewrite.TimingListener;
 import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
@@ -139,13 +138,13 @@ class OnewriteOkHttpTest implements AppliedTwice {
         try (TestServer server = TestServer.answering()) {
             OkHttpClient client = OnewriteOkHttp.create()
                     .onTiming(timing -> held.addAll(Calls.locksHeld()))
-                    .listenerFactory((method, url, tag) -> TimingListener.of(event -> {
+                    .listenerFactory((method, url, tag) -> event -> {
                         held.addAll(Calls.locksHeld());
-                        if (url.endsWith("/slow") && event instanceof TimingEvent.ConnectionAcquired) {
+                        if (url.endsWith("/slow") && event.type() == TimingEvent.Type.CONNECTION_ACQUIRED) {
                             blocked.countDown();
                             await(go);
                         }
-                    }))
+                    })
                     .apply(new OkHttpClient.Builder())
                     .build();
             CompletableFuture<Integer> slow = CompletableFuture.supplyAsync(() -> {

@@ -1,6 +1,6 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.SocketCounts;
+import io.github.onewrite.internal.SocketCounts;
 import io.github.onewrite.netty.NettyConnection;
 import io.netty.channel.Channel;
 import java.net.SocketAddress;

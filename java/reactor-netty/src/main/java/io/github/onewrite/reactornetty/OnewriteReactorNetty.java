@@ -3,6 +3,7 @@ package io.github.onewrite.reactornetty;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
+import io.github.onewrite.internal.Setup;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.ChannelOption;
@@ -41,21 +42,16 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
     /** On a client's channels once this was applied to it. */
     private static final AttributeKey<Boolean> APPLIED = AttributeKey.valueOf("onewrite.applied");
 
-    private OnewriteReactorNetty() {}
+    private final Setup setup;
+
+    private OnewriteReactorNetty(Setup setup) {
+        super(setup);
+        this.setup = setup;
+    }
 
     /** Starts with the switches of system properties and environment. */
     public static OnewriteReactorNetty create() {
-        return new OnewriteReactorNetty();
-    }
-
-    @Override
-    protected Status.Base base() {
-        return Status.Base.of("reactor-netty-http", HttpClient.class);
-    }
-
-    @Override
-    protected OnewriteReactorNetty self() {
-        return this;
+        return new OnewriteReactorNetty(new Setup(() -> Status.Base.of("reactor-netty-http", HttpClient.class)));
     }
 
     /**
@@ -66,25 +62,25 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
      * @return the client given, when all is switched off, or when this or another customizer was applied to it before
      */
     public HttpClient apply(HttpClient client) {
-        OnewriteConfig config = switches();
+        OnewriteConfig config = setup.switches();
         if (config.disabled() || client.configuration().attributes().containsKey(APPLIED)) {
             return client;
         }
-        applied();
+        setup.applied();
         boolean named = client.configuration().options().containsKey(ChannelOption.TCP_NODELAY);
         boolean nodelay = config.guardsNodelay() && !named;
         if (named) {
-            note("nodelay", "left to the client, which sets it itself");
+            setup.note("nodelay", "left to the client, which sets it itself");
         }
-        OnewriteNetty onewrite = OnewriteNetty.create(this);
+        OnewriteNetty onewrite = OnewriteNetty.of(setup);
         HttpClient timed = client.attr(APPLIED, true)
-                .doOnChannelInit(new ChannelSetup(nodelay ? counts() : null))
+                .doOnChannelInit(new ChannelSetup(nodelay ? setup.counts() : null))
                 .doOnResolve(TimedConnect::dnsStart)
                 .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
                 .observe(new ExchangeObserver(onewrite))
                 .doOnConnect(TimedConnect::starting)
                 .mapConnect(connect -> new TimedConnect(connect, onewrite, TAG));
-        return onewrite.listens() ? timed.doAfterRequest((request, connection) -> inScope(connection)) : timed;
+        return timed.doAfterRequest((request, connection) -> inScope(connection));
     }
 
     /** OpenTelemetry's agent makes its span current in this callback, and not where the request is written. */

@@ -1,6 +1,6 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.TimedCall;
+import io.github.onewrite.internal.TimedCall;
 import io.github.onewrite.netty.NettyConnection;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.EventLoop;

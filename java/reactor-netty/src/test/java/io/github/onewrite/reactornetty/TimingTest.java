@@ -139,12 +139,7 @@ class TimingTest implements AppliedTwice {
     void recordsAndEventsShowNoCredentials() throws Exception {
         List<String> shown = new CopyOnWriteArrayList<>();
         HttpClient client = customizer()
-                .listener(new TimingListener() {
-                    @Override
-                    public void onEvent(TimingEvent event) {
-                        shown.add(event.toString());
-                    }
-                })
+                .listener(event -> shown.add(event.toString()))
                 .apply(HttpClient.create(connections).resolver(DefaultAddressResolverGroup.INSTANCE));
         assertThrows(RuntimeException.class, () -> post(client, "http://user:secret@unknown.invalid/?sig=secret"));
         Timing timing = calls.next();
@@ -189,9 +184,8 @@ class TimingTest implements AppliedTwice {
         if (!slowHook) {
             reports.execute(() -> assertDoesNotThrow(() -> sent.await(30, TimeUnit.SECONDS)));
         }
-        TimingListener hook = new TimingListener() {
-            @Override
-            public void onDnsEnd(TimingEvent.DnsEnd event) {
+        TimingListener hook = event -> {
+            if (event.type() == TimingEvent.Type.DNS_END) {
                 // Called on the resolver's thread, it would hold the steps of the connection's loop.
                 assertDoesNotThrow(() -> slowHook && reports.inEventLoop() && sent.await(30, TimeUnit.SECONDS));
             }

@@ -224,8 +224,10 @@ class OnewriteAutoConfigurationTest {
 
     private record Listener(Runnable told) implements TimingListener {
         @Override
-        public void onCallEnd(TimingEvent.CallEnd event) {
-            told.run();
+        public void onEvent(TimingEvent event) {
+            if (event.type() == TimingEvent.Type.CALL_END) {
+                told.run();
+            }
         }
     }
 

@@ -62,7 +62,7 @@ public final class Calls implements Consumer<Timing>, TimingListener.Factory {
         @Override
         public void onEvent(TimingEvent event) {
             events.add(event);
-            if (event instanceof TimingEvent.CallEnd) {
+            if (event.type() == TimingEvent.Type.CALL_END) {
                 ended.set(events);
             }
         }

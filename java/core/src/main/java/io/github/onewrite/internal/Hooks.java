@@ -1,17 +1,20 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
+import io.github.onewrite.RecordListener;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
-/** The hooks of one client, fixed when it is made. Catches whatever a hook throws. For adapters. */
+/** The hooks of one client, fixed when it is made. Catches whatever a hook throws. */
 public final class Hooks {
     private static final System.Logger LOG = System.getLogger("io.github.onewrite");
-    private static final TimingListener SILENT = TimingListener.of(event -> {});
-    static final TimingListener[] NONE = {};
+    private static final TimingListener SILENT = event -> {};
+    private static final TimingListener[] NONE = {};
 
     /** The hooks that run on a thread. A request that one of them makes is not reported to it: that would never end. */
     private static final ThreadLocal<ArrayList<Object>> RUNNING = ThreadLocal.withInitial(() -> new ArrayList<>(2));
@@ -20,19 +23,8 @@ public final class Hooks {
     private final List<TimingListener.Factory> factories;
     private final AtomicLong errors;
 
-    /** @param errors counts how many times a hook has thrown; may be common to several clients */
-    Hooks(
-            OnewriteConfig config,
-            List<Consumer<? super Timing>> consumers,
-            List<TimingListener.Factory> factories,
-            AtomicLong errors) {
-        this(
-                config.callsHooks() ? consumers : List.<Consumer<? super Timing>>of(),
-                config.callsHooks() ? factories : List.<TimingListener.Factory>of(),
-                errors);
-    }
-
-    private Hooks(List<Consumer<? super Timing>> consumers, List<TimingListener.Factory> factories, AtomicLong errors) {
+    /** @param errors counts how many times a hook has thrown */
+    Hooks(List<Consumer<? super Timing>> consumers, List<TimingListener.Factory> factories, AtomicLong errors) {
         this.consumers = List.copyOf(consumers);
         this.factories = List.copyOf(factories);
         this.errors = errors;
@@ -41,11 +33,6 @@ public final class Hooks {
     /** Whether a hook is set, so that calls are timed. */
     public boolean wanted() {
         return !consumers.isEmpty() || !factories.isEmpty();
-    }
-
-    /** Whether a listener is set. */
-    public boolean listens() {
-        return !factories.isEmpty();
     }
 
     /** These without the ones that run on this thread. */
@@ -60,8 +47,12 @@ public final class Hooks {
                 .toList();
     }
 
-    /** The listeners of a call: one for each factory, in the same order. */
-    TimingListener[] listeners(String method, String url, @Nullable Object tag) {
+    /** The listeners of a call: one for each factory, in the same order. The URL is made only for them. */
+    TimingListener[] listeners(Timing call) {
+        if (factories.isEmpty()) {
+            return NONE;
+        }
+        Object tag = call.tag().orElse(null);
         TimingListener[] made = new TimingListener[factories.size()];
         for (int i = 0; i < made.length; i++) {
             TimingListener.Factory factory = factories.get(i);
@@ -69,24 +60,18 @@ public final class Hooks {
             made[at] = SILENT;
             call(
                     factory,
-                    () -> made[at] =
-                            Objects.requireNonNull(factory.create(method, url, tag), "a factory returned null"));
+                    () -> made[at] = Objects.requireNonNull(
+                            factory.create(call.method(), call.url(), tag), "a factory returned null"));
         }
         return made;
-    }
-
-    static boolean anyRecords(TimingListener[] listeners) {
-        for (TimingListener each : listeners) {
-            if (each instanceof RecordListener) {
-                return true;
-            }
-        }
-        return false;
     }
 
     void deliver(TimingListener[] listeners, TimingEvent event) {
         ArrayList<Object> running = RUNNING.get();
         for (int i = 0; i < listeners.length; i++) {
+            if (listeners[i] instanceof RecordListener) {
+                continue;
+            }
             running.add(factories.get(i));
             try {
                 listeners[i].onEvent(event);

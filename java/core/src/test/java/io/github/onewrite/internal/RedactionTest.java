@@ -1,9 +1,13 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
+import io.github.onewrite.Redaction;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import io.github.onewrite.TimingMappers;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
@@ -42,10 +46,10 @@ class RedactionTest {
     void recordEventsAndListenersFactory() {
         List<String> shown = new ArrayList<>();
         AtomicLong errors = new AtomicLong();
-        TimingListener listener = new TimingListener() {
-            @Override
-            public void onCallStart(TimingEvent.CallStart event) {
-                shown.add(event.url());
+        TimingListener listener = event -> {
+            if (event.type() == TimingEvent.Type.CALL_START) {
+                shown.add(event.call().url());
+                assertFalse(event.toString().contains("secret"), event.toString());
             }
         };
         TimingListener.Factory factory = (method, url, tag) -> {
@@ -53,7 +57,6 @@ class RedactionTest {
             return listener;
         };
         Hooks hooks = new Hooks(
-                OnewriteConfig.defaults(),
                 List.of(timing -> {
                     shown.add(timing.url());
                     assertFalse(timing.toString().contains("secret"), timing.toString());

@@ -1,10 +1,10 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Orders the steps of a call that several threads carry: for adapters. A thread that comes while another one takes a
+ * Orders the steps of a call that several threads carry. A thread that comes while another one takes a
  * step, or is in a hook, leaves its step to that one. No lock is held while hooks run.
  */
 public final class HookQueue {

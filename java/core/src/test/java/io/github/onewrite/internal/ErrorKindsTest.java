@@ -1,7 +1,8 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.github.onewrite.ErrorKind;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.ProtocolException;

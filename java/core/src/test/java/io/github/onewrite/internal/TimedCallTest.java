@@ -1,10 +1,18 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Status;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -22,11 +30,11 @@ class TimedCallTest {
     private final List<Timing> timings = new ArrayList<>();
     private final List<TimingEvent> events = new ArrayList<>();
     private final AtomicLong errors = new AtomicLong();
-    private final TimingListener listener = TimingListener.of(events::add);
+    private final TimingListener listener = events::add;
     private long now = System.nanoTime();
 
     private Hooks hooks(Consumer<? super Timing> consumer, TimingListener.Factory factory) {
-        return new Hooks(OnewriteConfig.defaults(), List.of(consumer), List.of(factory), errors);
+        return new Hooks(List.of(consumer), List.of(factory), errors);
     }
 
     private TimedCall start() {
@@ -49,9 +57,11 @@ class TimedCallTest {
 
     @Test
     void nothingListensNothingIsTimed() {
-        assertNull(start(new Hooks(OnewriteConfig.defaults(), List.of(), List.of(), errors)));
-        assertNull(start(new Hooks(
-                OnewriteConfig.defaults().withHooksDisabled(true), List.of(timings::add), List.of(), errors)));
+        assertNull(start(new Hooks(List.of(), List.of(), errors)));
+        Setup setup = new Setup(() -> new Status.Base("none", null));
+        setup.onTiming(timings::add);
+        setup.config(OnewriteConfig.defaults().withHooksDisabled(true));
+        assertNull(start(setup.hooks()));
     }
 
     @Test
@@ -96,7 +106,7 @@ class TimedCallTest {
         call.failed(at(), ErrorKind.TIMEOUT, new IllegalStateException("late"));
         Timing timing = timings.get(0);
         assertEquals(failed, timing.errorPhase().orElseThrow());
-        Attempt attempt = timing.attempts().get(0);
+        TimedAttempt attempt = (TimedAttempt) timing.attempts().get(0);
         for (Phase phase : Phase.values()) {
             boolean happened = phase == Phase.TOTAL || phase.compareTo(failed) <= 0;
             assertEquals(happened, attempt.nanos(phase).isPresent(), phase::canonicalName);
@@ -129,7 +139,7 @@ class TimedCallTest {
         call.failed(at(), ErrorKind.CONNECT, new IllegalStateException());
         assertEquals(
                 "call_start attempt_start dns_start dns_end connect_start connect_end attempt_end call_end", names());
-        assertEquals("IllegalStateException", ((TimingEvent.ConnectEnd) events.get(5)).error());
+        assertEquals("IllegalStateException", events.get(5).error().orElseThrow());
     }
 
     @Test
@@ -205,11 +215,10 @@ class TimedCallTest {
                 throw new StackOverflowError();
             }
         };
-        TimingListener throwing = TimingListener.of(event -> {
+        TimingListener throwing = event -> {
             throw unprintable;
-        });
+        };
         Hooks hooks = new Hooks(
-                OnewriteConfig.defaults(),
                 List.of(
                         timing -> {
                             throw new StackOverflowError();
@@ -231,7 +240,6 @@ class TimedCallTest {
         AtomicReference<Hooks> hooks = new AtomicReference<>();
         AtomicInteger called = new AtomicInteger();
         hooks.set(new Hooks(
-                OnewriteConfig.defaults(),
                 List.of(
                         timing -> {
                             called.incrementAndGet();
@@ -247,15 +255,59 @@ class TimedCallTest {
         assertEquals(0, errors.get());
     }
 
+    /** A program that makes one call has the right date, too. */
+    @Test
+    void theFirstRecordIsDatedNow() {
+        long before = TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis() - 1000);
+        start().completed(at());
+        assertTrue(
+                timings.get(0).startedAtUnixNanos() > before,
+                () -> timings.get(0).startedAtUnixNanos() + " ns");
+    }
+
+    /** What a hook does to the call that it listens to comes after the hook, and nothing comes after the end. */
+    @Test
+    void aListenerMayEndItsCall() {
+        AtomicReference<TimedCall> call = new AtomicReference<>();
+        List<String> heard = new ArrayList<>();
+        TimingListener ending = event -> {
+            heard.add(event.name() + " begins");
+            if (event.type() == TimingEvent.Type.REQUEST_START) {
+                call.get().cancelled(at());
+                call.get().responseStart(at());
+            }
+            heard.add(event.name() + " ends");
+        };
+        call.set(start(hooks(
+                timing -> {
+                    timings.add(timing);
+                    heard.add("record");
+                },
+                (method, url, tag) -> ending)));
+        call.get().attempt(at());
+        call.get().requestStart(at());
+        assertEquals(
+                List.of(
+                        "request_start begins",
+                        "request_start ends",
+                        "attempt_end begins",
+                        "attempt_end ends",
+                        "call_end begins",
+                        "call_end ends",
+                        "record"),
+                heard.subList(4, heard.size()));
+        assertEquals(1, timings.size());
+    }
+
     /** A hook that is slow on one thread holds no other thread. */
     @Test
     void stepsOfTwoThreadsAreTakenInOrder() throws Exception {
         CountDownLatch inHook = new CountDownLatch(1);
         CountDownLatch go = new CountDownLatch(1);
         List<String> heard = new CopyOnWriteArrayList<>();
-        TimingListener slow = TimingListener.of(event -> {
+        TimingListener slow = event -> {
             heard.add(event.name());
-            if (event instanceof TimingEvent.ConnectStart) {
+            if (event.type() == TimingEvent.Type.CONNECT_START) {
                 inHook.countDown();
                 try {
                     assertTrue(go.await(30, TimeUnit.SECONDS));
@@ -263,7 +315,7 @@ class TimedCallTest {
                     throw new IllegalStateException(e);
                 }
             }
-        });
+        };
         TimedCall call = start(hooks(timings::add, (method, url, tag) -> slow));
         HookQueue queue = new HookQueue();
         queue.run(() -> call.attempt(at()));

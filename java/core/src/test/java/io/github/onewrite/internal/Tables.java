@@ -1,4 +1,4 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;

@@ -1,8 +1,8 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Counts the sockets on which a customizer could not do its work, for its {@link Status}. For adapters. */
+/** Counts the sockets on which a customizer could not do its work, for its {@link Status}. */
 public final class SocketCounts {
     private final AtomicLong withoutNodelay = new AtomicLong();
     private final AtomicLong notJoined = new AtomicLong();

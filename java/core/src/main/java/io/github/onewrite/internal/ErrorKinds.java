@@ -1,5 +1,6 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
+import io.github.onewrite.ErrorKind;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The kind of an exception. Its type decides: of the JDK here, of a base library in the adapter. The JDK gives some errors
- * of the system only a generic type; of these the whole message decides. For adapters.
+ * of the system only a generic type; of these the whole message decides.
  */
 public final class ErrorKinds {
     private static final List<Map.Entry<Class<? extends Exception>, ErrorKind>> TYPES = List.of(

@@ -1,10 +1,17 @@
-package io.github.onewrite;
+package io.github.onewrite.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonPrimitive;
+import io.github.onewrite.Cause;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Kernel;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingMappers;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -103,7 +110,7 @@ class TablesTest {
                 .getAsJsonObject("records")
                 .getAsJsonObject(row.json.get("record").getAsString())
                 .getAsJsonObject("record");
-        Hooks hooks = new Hooks(OnewriteConfig.defaults(), List.of(timing -> {}), List.of(), new AtomicLong());
+        Hooks hooks = new Hooks(List.of(timing -> {}), List.of(), new AtomicLong());
         TimedCall call = new TimedCall(
                 hooks,
                 record.get("method").getAsString(),
@@ -123,14 +130,15 @@ class TablesTest {
         return call;
     }
 
-    private static Attempt attempt(JsonObject from, long mono) {
-        Attempt attempt = new Attempt((int) number(from, "index"));
+    private static TimedAttempt attempt(JsonObject from, long mono) {
+        TimedAttempt attempt = new TimedAttempt((int) number(from, "index"));
         attempt.outcome = named(Outcome.class, from, "outcome");
         attempt.status = (int) number(from, "status");
         attempt.connId = number(from, "conn_id");
         attempt.reused = from.has("reused") && from.get("reused").getAsBoolean();
         attempt.idleNanos = number(from, "idle_ns");
         attempt.connRequests = (int) number(from, "conn_requests");
+        attempt.proxy = from.has("proxy") ? from.get("proxy").getAsString() : null;
         attempt.bytesSent = number(from, "bytes_sent");
         attempt.writes = (int) number(from, "writes");
         attempt.bytesReceived = number(from, "bytes_received");

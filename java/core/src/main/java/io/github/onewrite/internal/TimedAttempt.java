@@ -1,0 +1,212 @@
+package io.github.onewrite.internal;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.Cause;
+import io.github.onewrite.Kernel;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
+
+/** An attempt, which {@link TimedCall} fills while it runs. */
+public final class TimedAttempt implements Attempt {
+    private static final Phase[] PHASES = Phase.values();
+
+    final int index;
+
+    /** Start and end of the phases before {@link Phase#SEND}, which a reused connection does not have; 0 is absent. */
+    private long @Nullable [] connecting;
+
+    /** Start and end of the others. */
+    private final long[] serving = new long[2 * (PHASES.length - Phase.SEND.ordinal())];
+
+    Outcome outcome = Outcome.OK;
+    int status = -1;
+    long connId = -1;
+    boolean reused;
+    long idleNanos = -1;
+    int connRequests = -1;
+
+    @Nullable
+    String proxy;
+
+    long bytesSent = -1;
+    int writes = -1;
+    long bytesReceived = -1;
+    boolean released;
+
+    @Nullable
+    Kernel kernel;
+
+    @Nullable
+    Cause cause;
+
+    TimedAttempt(int index) {
+        this.index = index;
+    }
+
+    void begin(Phase phase, long at) {
+        set(phase, 0, at);
+    }
+
+    void finish(Phase phase, long at) {
+        set(phase, 1, at);
+    }
+
+    /** A phase that began and is not to be in the record. */
+    void drop(Phase phase) {
+        set(phase, 0, 0);
+    }
+
+    private void set(Phase phase, int end, long at) {
+        int late = phase.ordinal() - Phase.SEND.ordinal();
+        if (late >= 0) {
+            serving[2 * late + end] = at;
+        } else {
+            connecting = connecting == null ? new long[2 * Phase.SEND.ordinal()] : connecting;
+            connecting[2 * phase.ordinal() + end] = at;
+        }
+    }
+
+    private long get(Phase phase, int end) {
+        int late = phase.ordinal() - Phase.SEND.ordinal();
+        if (late >= 0) {
+            return serving[2 * late + end];
+        }
+        return connecting == null ? 0 : connecting[2 * phase.ordinal() + end];
+    }
+
+    /** Whether a phase before {@link Phase#SEND} has begun. */
+    boolean hasConnected() {
+        return connecting != null;
+    }
+
+    long startOf(Phase phase) {
+        return get(phase, 0);
+    }
+
+    boolean isOpen(Phase phase) {
+        return hasBegun(phase) && get(phase, 1) == 0;
+    }
+
+    boolean hasBegun(Phase phase) {
+        return startOf(phase) != 0;
+    }
+
+    /** The length of a phase, or -1 when it did not happen or has not ended. */
+    long lengthOf(Phase phase) {
+        long end = get(phase, 1);
+        return end == 0 || !hasBegun(phase) ? -1 : end - startOf(phase);
+    }
+
+    /** The phase under way, or null. */
+    @Nullable
+    Phase openPhase() {
+        for (int i = Phase.RECEIVE.ordinal(); i >= 0; i--) {
+            if (isOpen(PHASES[i])) {
+                return PHASES[i];
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public int index() {
+        return index;
+    }
+
+    @Override
+    public Outcome outcome() {
+        return outcome;
+    }
+
+    @Override
+    public OptionalInt status() {
+        return Values.present(status);
+    }
+
+    @Override
+    public OptionalLong connId() {
+        return Values.present(connId);
+    }
+
+    @Override
+    public Optional<Boolean> reused() {
+        return connId < 0 ? Optional.empty() : Optional.of(reused);
+    }
+
+    @Override
+    public OptionalLong idleNanos() {
+        return Values.present(idleNanos);
+    }
+
+    @Override
+    public OptionalInt connRequests() {
+        return Values.present(connRequests);
+    }
+
+    @Override
+    public Optional<String> proxy() {
+        return Optional.ofNullable(proxy);
+    }
+
+    @Override
+    public OptionalLong bytesSent() {
+        return Values.present(bytesSent);
+    }
+
+    @Override
+    public OptionalInt writes() {
+        return Values.present(writes);
+    }
+
+    @Override
+    public OptionalLong bytesReceived() {
+        return Values.present(bytesReceived);
+    }
+
+    @Override
+    public Optional<Kernel> kernel() {
+        return Optional.ofNullable(kernel);
+    }
+
+    @Override
+    public Optional<Cause> cause() {
+        return Optional.ofNullable(cause);
+    }
+
+    @Override
+    public OptionalLong nanos(Phase phase) {
+        return Values.present(lengthOf(phase));
+    }
+
+    @Override
+    public Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("index", index);
+        map.put("outcome", outcome.canonicalName());
+        Values.put(map, "status", status);
+        Values.put(map, "conn_id", connId);
+        reused().ifPresent(used -> map.put("reused", used));
+        Values.put(map, "idle_ns", idleNanos);
+        Values.put(map, "conn_requests", connRequests);
+        proxy().ifPresent(through -> map.put("proxy", through));
+        Values.put(map, "bytes_sent", bytesSent);
+        Values.put(map, "writes", writes);
+        Values.put(map, "bytes_received", bytesReceived);
+        for (Phase phase : PHASES) {
+            Values.put(map, phase.canonicalName() + "_ns", lengthOf(phase));
+        }
+        if (kernel != null) {
+            map.put("kernel", kernel.toMap());
+        }
+        if (cause != null) {
+            map.put("cause", cause.canonicalName());
+        }
+        return map;
+    }
+}

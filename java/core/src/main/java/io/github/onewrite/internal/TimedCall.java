@@ -1,0 +1,722 @@
+package io.github.onewrite.internal;
+
+import io.github.onewrite.Attempt;
+import io.github.onewrite.Cause;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Kernel;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.RecordListener;
+import io.github.onewrite.Redaction;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
+import io.github.onewrite.TimingListener;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The record of a call, from its start on: a hook gets the same object as a {@link Timing}. Without hooks an adapter holds
+ * null instead, which costs one branch per step.
+ *
+ * <p>Every step takes the clock reading of its moment ({@link System#nanoTime}). Ends without a start, and steps after
+ * the end, are ignored; so a late callback cannot break the order.
+ *
+ * <p>Not thread-safe: the event loop or the thread that carries the call takes its steps, or a {@link HookQueue} orders
+ * them. Hooks are called within a step. What a step causes that a hook takes is delivered after that hook.
+ */
+public final class TimedCall implements Timing {
+    private static final Phase[] PHASES = Phase.values();
+    private static final AtomicLong CONNECTIONS = new AtomicLong();
+
+    /** Both clocks, read together. The wall clock is corrected from time to time, so the pair is short-lived. */
+    private record Anchor(long mono, long unix) {
+        private static final long LIFE_NANOS = 1_000_000_000;
+        private static volatile Anchor last = now();
+
+        private static Anchor now() {
+            Instant now = Instant.now();
+            return new Anchor(System.nanoTime(), now.getEpochSecond() * 1_000_000_000L + now.getNano());
+        }
+
+        static long unixNanos(long mono) {
+            Anchor anchor = last;
+            if (mono - anchor.mono > LIFE_NANOS) {
+                anchor = now();
+                last = anchor;
+            }
+            return anchor.unix + (mono - anchor.mono);
+        }
+    }
+
+    private final Hooks hooks;
+    private final TimingListener[] listeners;
+    private final boolean events;
+    private final boolean records;
+
+    private final String method;
+    private final String origin;
+    private final String target;
+
+    /** Made when it is needed first. */
+    private @Nullable String url;
+
+    private final @Nullable Object tag;
+    private final long startedAtUnixNanos;
+    private final long startedAtMonoNanos;
+    private Outcome outcome = Outcome.OK;
+    private @Nullable ErrorKind errorKind;
+    private @Nullable Phase errorPhase;
+    private long totalNanos;
+    private List<TimedAttempt> attempts = List.of();
+
+    private @Nullable TimedAttempt current;
+    private @Nullable Phase lostIn;
+    private long lastNanos;
+    private boolean ended;
+    private boolean delivering;
+    private @Nullable ArrayDeque<Runnable> waiting;
+
+    /** @param target of the request, which completes the URL, or the empty string */
+    TimedCall(Hooks hooks, String method, String origin, String target, @Nullable Object tag, long unixNanos, long at) {
+        this.hooks = hooks;
+        this.method = method;
+        this.origin = origin;
+        this.target = target;
+        this.tag = tag;
+        this.startedAtUnixNanos = unixNanos;
+        this.startedAtMonoNanos = at;
+        this.lastNanos = at;
+        this.listeners = hooks.listeners(this);
+        boolean some = false;
+        boolean all = true;
+        for (TimingListener each : listeners) {
+            some |= each instanceof RecordListener;
+            all &= each instanceof RecordListener;
+        }
+        this.records = some;
+        this.events = !all;
+        emit(TimingEvent.Type.CALL_START, null);
+    }
+
+    /** Starts timing a call, or returns null when no hook is set. A hook that runs on this thread is not called again. */
+    public static @Nullable TimedCall start(Hooks hooks, String method, String url, @Nullable Object tag) {
+        return start(hooks, method, url, "", tag);
+    }
+
+    /** The same for a URL in two parts, which are joined when it is needed. */
+    public static @Nullable TimedCall start(
+            Hooks hooks, String method, String origin, String target, @Nullable Object tag) {
+        if (!hooks.wanted()) {
+            return null;
+        }
+        Hooks called = hooks.withoutRunning();
+        if (!called.wanted()) {
+            return null;
+        }
+        long at = System.nanoTime();
+        return new TimedCall(called, method, origin, target, tag, Anchor.unixNanos(at), at);
+    }
+
+    /** A number for a new connection, which no other connection of this process has. */
+    public static long nextConnectionId() {
+        return CONNECTIONS.incrementAndGet();
+    }
+
+    @Override
+    public String method() {
+        return method;
+    }
+
+    @Override
+    public String url() {
+        String shown = url;
+        if (shown == null) {
+            shown = Redaction.of(origin.concat(target));
+            url = shown;
+        }
+        return shown;
+    }
+
+    @Override
+    public Optional<Object> tag() {
+        return Optional.ofNullable(tag);
+    }
+
+    @Override
+    public Outcome outcome() {
+        return outcome;
+    }
+
+    @Override
+    public Optional<ErrorKind> errorKind() {
+        return Optional.ofNullable(errorKind);
+    }
+
+    @Override
+    public Optional<Phase> errorPhase() {
+        return Optional.ofNullable(errorPhase);
+    }
+
+    @Override
+    public long startedAtUnixNanos() {
+        return startedAtUnixNanos;
+    }
+
+    @Override
+    public long startedAtMonoNanos() {
+        return startedAtMonoNanos;
+    }
+
+    @Override
+    public long totalNanos() {
+        return totalNanos;
+    }
+
+    @Override
+    public List<Attempt> attempts() {
+        return List.copyOf(attempts);
+    }
+
+    @Override
+    public Optional<Attempt> lastAttempt() {
+        return attempts.isEmpty() ? Optional.empty() : Optional.of(attempts.get(attempts.size() - 1));
+    }
+
+    /** The attempt under way, or null. */
+    public @Nullable TimedAttempt current() {
+        return current;
+    }
+
+    /** Whether the call is under way. */
+    public boolean isOpen() {
+        return !ended;
+    }
+
+    /** Whether a {@link RecordListener} wants to be called where the head is written. */
+    public boolean wantsWrite() {
+        return records;
+    }
+
+    /** When the attempt under way began, or 0. */
+    public long attemptStartedAt() {
+        return current == null ? 0 : current.startOf(Phase.TOTAL);
+    }
+
+    /** Begins an attempt, unless one is under way or the call has ended. */
+    public void attempt(long at) {
+        if (ended || current != null) {
+            return;
+        }
+        TimedAttempt next = new TimedAttempt(attempts.size());
+        add(next);
+        current = next;
+        lostIn = null;
+        next.begin(Phase.TOTAL, noEarlier(at));
+        emit(TimingEvent.Type.ATTEMPT_START, next);
+    }
+
+    void add(TimedAttempt attempt) {
+        if (attempts.isEmpty()) {
+            attempts = List.of(attempt);
+        } else {
+            List<TimedAttempt> all = new ArrayList<>(attempts);
+            all.add(attempt);
+            attempts = all;
+        }
+    }
+
+    /** The attempt waits for a connection. */
+    public void queueStart(long at) {
+        begins(Phase.QUEUE, at, TimingEvent.Type.QUEUE_START, null);
+    }
+
+    public void queueEnd(long at) {
+        ends(Phase.QUEUE, at, TimingEvent.Type.QUEUE_END, null);
+    }
+
+    /** The attempt waited since its start, where a client reports only the end of the wait. */
+    public void queued(long until) {
+        queueSinceStart();
+        queueEnd(until);
+    }
+
+    private void queueSinceStart() {
+        TimedAttempt attempt = current;
+        if (attempt != null && !attempt.hasBegun(Phase.QUEUE)) {
+            long since = attempt.startOf(Phase.TOTAL);
+            attempt.begin(Phase.QUEUE, since);
+            emit(new TimingEvent(TimingEvent.Type.QUEUE_START, since, this, attempt, null, 0));
+        }
+    }
+
+    /**
+     * Looking the name up begins.
+     *
+     * @param host that is looked up: the proxy's, where the connection goes to one
+     */
+    public void dnsStart(long at, String host) {
+        begins(Phase.DNS, at, TimingEvent.Type.DNS_START, withoutUserInfo(host));
+    }
+
+    /** The name resolved. A failed step is not reported: its phase ends with the attempt. */
+    public void dnsEnd(long at) {
+        ends(Phase.DNS, at, TimingEvent.Type.DNS_END, null);
+    }
+
+    public void connectStart(long at) {
+        connectStart(at, null);
+    }
+
+    /**
+     * The TCP connect begins.
+     *
+     * @param peer {@code host:port} that is connected to, or null
+     */
+    public void connectStart(long at, @Nullable String peer) {
+        begins(Phase.CONNECT, at, TimingEvent.Type.CONNECT_START, peer);
+    }
+
+    /** The TCP connection is established. */
+    public void connectEnd(long at) {
+        ends(Phase.CONNECT, at, TimingEvent.Type.CONNECT_END, null);
+    }
+
+    public void tlsStart(long at) {
+        begins(Phase.TLS, at, TimingEvent.Type.TLS_START, null);
+    }
+
+    /** The handshake succeeded. */
+    public void tlsEnd(long at) {
+        ends(Phase.TLS, at, TimingEvent.Type.TLS_END, null);
+    }
+
+    /**
+     * The attempt has a proxy.
+     *
+     * @param address {@code host:port} that its connection goes through, or null
+     */
+    public void proxy(@Nullable String address) {
+        if (current != null) {
+            current.proxy = address;
+        }
+    }
+
+    /**
+     * The connection was made for this attempt, and is reported only now. Ignored when it was made for another: then a
+     * later step of this attempt was reported before.
+     *
+     * @param tlsEnded 0 without TLS
+     */
+    public void connected(long connectStarted, long connectEnded, long tlsEnded) {
+        TimedAttempt attempt = current;
+        if (attempt == null
+                || connectEnded == 0
+                || connectStarted < attempt.startOf(Phase.TOTAL)
+                || Math.max(connectEnded, tlsEnded) <= lastNanos) {
+            return;
+        }
+        connectStart(connectStarted);
+        connectEnd(connectEnded);
+        if (tlsEnded > 0) {
+            tlsStart(connectEnded);
+            tlsEnd(tlsEnded);
+        }
+    }
+
+    /**
+     * The attempt has its connection, at this moment.
+     *
+     * @param idle how long the connection was idle, -1 when it is new or that is not known
+     * @param requests on it, this one included
+     */
+    public void connectionAcquired(long connId, long idle, int requests) {
+        TimedAttempt attempt = current;
+        if (attempt == null || attempt.connId >= 0) {
+            return;
+        }
+        attempt.connId = connId;
+        attempt.reused = requests > 1;
+        attempt.idleNanos = idle;
+        attempt.connRequests = requests;
+        if (events) {
+            noEarlier(System.nanoTime());
+            emit(TimingEvent.Type.CONNECTION_ACQUIRED, attempt);
+        }
+    }
+
+    /** The head is being written, on this thread and in the scope of a tracer. */
+    public void requestWrite() {
+        if (current != null && records) {
+            deliver(RecordListener::onRequestWrite);
+        }
+    }
+
+    public void requestStart(long at) {
+        begins(Phase.SEND, at, TimingEvent.Type.REQUEST_START, null);
+    }
+
+    /**
+     * The last write returned. Ignored once the response has begun: a server may answer early.
+     *
+     * @param bytes of the request, -1 where they are not known
+     * @param writes in which they were handed over, -1 where that is not known
+     */
+    public void requestEnd(long at, long bytes, int writes) {
+        TimedAttempt attempt = ends(Phase.SEND, at);
+        if (attempt != null) {
+            attempt.bytesSent = bytes;
+            attempt.writes = writes;
+            attempt.begin(Phase.WAIT, lastNanos);
+            emit(TimingEvent.Type.REQUEST_END, attempt);
+        }
+    }
+
+    /** An interim response came. */
+    public void informational(long at, int code) {
+        TimedAttempt attempt = current;
+        if (attempt != null && events) {
+            emit(new TimingEvent(TimingEvent.Type.INFORMATIONAL, noEarlier(at), this, attempt, null, code));
+        }
+    }
+
+    /** The first byte of the final response was read. */
+    public void responseStart(long at) {
+        ends(Phase.WAIT, at);
+        if (current != null && current.isOpen(Phase.SEND)) {
+            current.drop(Phase.SEND);
+        }
+        begins(Phase.RECEIVE, at, TimingEvent.Type.RESPONSE_START, null);
+    }
+
+    /** How long the response was waited for, or -1. */
+    public long waited() {
+        return current == null ? -1 : current.lengthOf(Phase.WAIT);
+    }
+
+    /**
+     * Kernel evidence, read at the start of the response.
+     *
+     * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
+     * @param nagle whether TCP_NODELAY is off; called only if there were several writes
+     */
+    public void kernel(Kernel evidence, long windowLimitedNanos, BooleanSupplier nagle) {
+        TimedAttempt attempt = current;
+        if (attempt == null) {
+            return;
+        }
+        attempt.kernel = evidence;
+        long waited = waited();
+        if (waited >= 0 && evidence.sendHoldNanos().isPresent()) {
+            attempt.cause = Cause.of(
+                    waited,
+                    evidence.sendHoldNanos().getAsLong(),
+                    evidence.retransmits().orElse(0),
+                    windowLimitedNanos,
+                    attempt.writes > 1 && nagle.getAsBoolean());
+        }
+    }
+
+    /** The head of the final response is complete. */
+    public void headersEnd(int code) {
+        TimedAttempt attempt = current;
+        if (attempt != null) {
+            attempt.status = code;
+            if (events) {
+                emit(new TimingEvent(
+                        TimingEvent.Type.HEADERS_END, noEarlier(System.nanoTime()), this, attempt, null, code));
+            }
+            progress();
+        }
+    }
+
+    /** Listeners get the fields of the attempt so far, before its tracer's span ends. */
+    public void progress() {
+        TimedAttempt attempt = current;
+        if (attempt != null && records) {
+            deliver(listener -> listener.onProgress(attempt));
+        }
+    }
+
+    /** The last byte of the response was read. */
+    public void responseEnd(long at, long bytes) {
+        TimedAttempt attempt = ends(Phase.RECEIVE, at);
+        if (attempt != null) {
+            attempt.bytesReceived = bytes;
+            emit(TimingEvent.Type.RESPONSE_END, attempt);
+        }
+    }
+
+    /** The attempt gave its connection back. The first report counts. */
+    public void connectionReleased(long at, boolean reusable) {
+        TimedAttempt attempt = current;
+        if (attempt != null && attempt.connId >= 0 && !attempt.released && events) {
+            attempt.released = true;
+            emit(new TimingEvent(
+                    TimingEvent.Type.CONNECTION_RELEASED, noEarlier(at), this, attempt, null, reusable ? 1 : 0));
+        }
+    }
+
+    /** Ends the attempt: answered when its status is known, else lost. The call goes on. */
+    public void left(long at) {
+        TimedAttempt attempt = current;
+        if (attempt != null) {
+            attemptEnd(at, attempt.status < 0 ? Outcome.ERROR : Outcome.OK, null);
+        }
+    }
+
+    /**
+     * Ends the attempt. A phase that is open ends with it, unless the attempt was answered: then the caller gave up the
+     * rest of the body.
+     */
+    public void attemptEnd(long at, Outcome how, @Nullable Throwable error) {
+        TimedAttempt attempt = current;
+        if (attempt == null) {
+            return;
+        }
+        lostIn = how == Outcome.OK ? null : attempt.openPhase();
+        if (attempt.hasConnected()) {
+            connectingEnds(at, how == Outcome.OK ? null : why(how, error));
+        }
+        noEarlier(at);
+        for (Phase phase = attempt.openPhase(); phase != null; phase = attempt.openPhase()) {
+            if (how == Outcome.OK) {
+                attempt.drop(phase);
+            } else {
+                ends(phase, at);
+            }
+        }
+        ends(Phase.TOTAL, at);
+        attempt.outcome = how;
+        current = null;
+        emit(TimingEvent.Type.ATTEMPT_END, attempt);
+    }
+
+    private String why(Outcome how, @Nullable Throwable error) {
+        return error == null ? how.canonicalName() : withoutUserInfo(ErrorKinds.text(error));
+    }
+
+    private void connectingEnds(long at, @Nullable String why) {
+        ends(Phase.QUEUE, at, TimingEvent.Type.QUEUE_END, null);
+        ends(Phase.DNS, at, TimingEvent.Type.DNS_END, why);
+        ends(Phase.CONNECT, at, TimingEvent.Type.CONNECT_END, why);
+        ends(Phase.TLS, at, TimingEvent.Type.TLS_END, why);
+    }
+
+    /** The call is answered. */
+    public void completed(long at) {
+        end(at, Outcome.OK, null, null);
+    }
+
+    /** The call failed. */
+    public void failed(long at, ErrorKind kind, Throwable error) {
+        if (kind == ErrorKind.POOL) {
+            queueSinceStart();
+        }
+        end(at, kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, kind, error);
+    }
+
+    /** The caller gave up. */
+    public void cancelled(long at) {
+        end(at, Outcome.CANCELLED, ErrorKind.CANCELLED, null);
+    }
+
+    private void end(long at, Outcome how, @Nullable ErrorKind kind, @Nullable Throwable error) {
+        if (ended) {
+            return;
+        }
+        attemptEnd(at, how, error);
+        ended = true;
+        seal(noEarlier(at), how, kind, how == Outcome.OK ? null : lostIn);
+        emit(TimingEvent.Type.CALL_END, attempts.isEmpty() ? null : attempts.get(attempts.size() - 1));
+        if (records) {
+            deliver(listener -> listener.onRecord(this));
+        }
+        if (delivering) {
+            later(() -> hooks.deliver(this));
+        } else {
+            hooks.deliver(this);
+        }
+    }
+
+    void seal(long endedAt, Outcome how, @Nullable ErrorKind kind, @Nullable Phase failedIn) {
+        outcome = how;
+        errorKind = kind;
+        errorPhase = failedIn;
+        totalNanos = endedAt - startedAtMonoNanos;
+    }
+
+    /** An event that happens now. */
+    private void emit(TimingEvent.Type type, @Nullable TimedAttempt attempt) {
+        if (events) {
+            emit(new TimingEvent(type, lastNanos, this, attempt, null, 0));
+        }
+    }
+
+    private void emit(TimingEvent event) {
+        if (!events) {
+            return;
+        }
+        if (delivering) {
+            later(() -> hooks.deliver(listeners, event));
+            return;
+        }
+        delivering = true;
+        hooks.deliver(listeners, event);
+        delivered();
+    }
+
+    private void deliver(Consumer<RecordListener> what) {
+        if (delivering) {
+            later(() -> hooks.deliver(listeners, what));
+            return;
+        }
+        delivering = true;
+        hooks.deliver(listeners, what);
+        delivered();
+    }
+
+    /** A hook took a step: its hooks are called after this one. */
+    private void later(Runnable delivery) {
+        waiting = waiting == null ? new ArrayDeque<>() : waiting;
+        waiting.add(delivery);
+    }
+
+    private void delivered() {
+        while (waiting != null && !waiting.isEmpty()) {
+            waiting.remove().run();
+        }
+        delivering = false;
+    }
+
+    /** The time, but not earlier than that of the previous step. */
+    private long noEarlier(long at) {
+        lastNanos = Math.max(at, lastNanos);
+        return lastNanos;
+    }
+
+    /** Begins a phase, unless the attempt has had it. */
+    private void begins(Phase phase, long at, TimingEvent.Type type, @Nullable String text) {
+        TimedAttempt attempt = current;
+        if (attempt != null && !attempt.hasBegun(phase)) {
+            attempt.begin(phase, noEarlier(at));
+            if (events) {
+                emit(new TimingEvent(type, lastNanos, this, attempt, text, 0));
+            }
+        }
+    }
+
+    /** Ends a phase before the request, if it is open. */
+    private void ends(Phase phase, long at, TimingEvent.Type type, @Nullable String error) {
+        TimedAttempt attempt = ends(phase, at);
+        if (attempt != null && events) {
+            emit(new TimingEvent(type, lastNanos, this, attempt, error, 0));
+        }
+    }
+
+    /** Ends a phase if it is open; else the result is null. */
+    private @Nullable TimedAttempt ends(Phase phase, long at) {
+        TimedAttempt attempt = current;
+        if (attempt == null || !attempt.isOpen(phase)) {
+            return null;
+        }
+        attempt.finish(phase, noEarlier(Math.max(at, attempt.startOf(phase) + 1)));
+        return attempt;
+    }
+
+    /** Reactor Netty takes user information in a URL for a part of the host name, and shows it in its errors. */
+    private String withoutUserInfo(String text) {
+        String userInfo = Redaction.userInfo(origin.concat(target));
+        return userInfo == null ? text : text.replace(userInfo, "");
+    }
+
+    @Override
+    public Map<String, Object> toMap() {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("method", method);
+        map.put("url", url());
+        map.put("outcome", outcome.canonicalName());
+        errorKind().ifPresent(kind -> map.put("error_kind", kind.canonicalName()));
+        errorPhase().ifPresent(phase -> map.put("error_phase", phase.canonicalName()));
+        map.put("started_at_unix_ns", startedAtUnixNanos);
+        map.put("started_at_mono_ns", startedAtMonoNanos);
+        List<Map<String, Object>> all = attempts.stream().map(Attempt::toMap).toList();
+        if (!all.isEmpty()) {
+            map.putAll(all.get(all.size() - 1));
+            map.remove("index");
+            map.put("outcome", outcome.canonicalName());
+        }
+        map.put("total_ns", totalNanos);
+        map.put("attempts", all);
+        return map;
+    }
+
+    @Override
+    public String toString() {
+        StringBuilder line = new StringBuilder(method).append(' ').append(url()).append(' ');
+        status().ifPresent(code -> line.append(code).append(' '));
+        appendOutcome(line);
+        line.append("in ").append(millis(totalNanos)).append(" ms");
+        proxy().ifPresent(through -> line.append(" via proxy ").append(through));
+        String separator = ": ";
+        for (Phase phase : PHASES) {
+            long nanos = nanos(phase).orElse(-1);
+            if (phase != Phase.TOTAL && nanos >= 0) {
+                line.append(separator).append(phase.canonicalName()).append(' ').append(millis(nanos));
+                separator = ", ";
+                if (phase == Phase.WAIT) {
+                    appendCause(line);
+                }
+            }
+        }
+        connId().ifPresent(id -> line.append(reused().orElse(false) ? "; reused conn " : "; new conn ")
+                .append(id));
+        if (attempts.size() > 1) {
+            line.append("; attempt ").append(attempts.size());
+        }
+        return line.toString();
+    }
+
+    private void appendOutcome(StringBuilder line) {
+        if (outcome == Outcome.OK) {
+            return;
+        }
+        List<String> why = new ArrayList<>();
+        if (errorKind != null && outcome == Outcome.ERROR) {
+            why.add(errorKind.canonicalName());
+        }
+        if (errorPhase != null) {
+            why.add("in " + errorPhase.canonicalName());
+        }
+        line.append(outcome.canonicalName()).append(' ');
+        if (!why.isEmpty()) {
+            line.append('(').append(String.join(" ", why)).append(") ");
+        }
+    }
+
+    private void appendCause(StringBuilder line) {
+        cause().ifPresent(cause -> {
+            line.append(" (");
+            if (cause != Cause.SERVER) {
+                kernel().ifPresent(kernel -> line.append("held ")
+                        .append(millis(kernel.sendHoldNanos().orElse(0)))
+                        .append(": "));
+            }
+            line.append(cause.canonicalName()).append(')');
+        });
+    }
+
+    /** With one decimal, and never with an exponent. */
+    private static String millis(long nanos) {
+        long tenths = Math.round(nanos / 1e5);
+        return tenths / 10 + "." + tenths % 10;
+    }
+}
