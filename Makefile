@@ -37,9 +37,9 @@ setup-bench setup-docs: | setup-spec
 setup-docs: | setup-java setup-node setup-bench
 
 demo: python3 ## see the stall behind a real HAProxy, and its end, in four languages (LANGUAGES=python,node for some)
-	@.ci/demo-packages $(LANGUAGES)
-	@$(STEPS) -j$(JOBS) $(patsubst %,driver-%,$(subst $(shell printf ,), ,$(LANGUAGES))) driver-bench
-	@$(MAKE) --no-print-directory -C bench demo LANGUAGES=$(LANGUAGES)
+	@found=$$(.ci/demo-packages $(LANGUAGES)); { read -r languages; read -r node; } <<<"$$found"; export NODE=$$node ONEWRITE_NODE=$$node; \
+	  $(STEPS) -j$(JOBS) $$(printf 'driver-%s ' $${languages//,/ }) driver-bench; \
+	  $(MAKE) --no-print-directory -C bench demo LANGUAGES=$$languages
 
 driver-bench:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C bench harness-ready

@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import BENCH, REPOSITORY
+from onewrite_bench.paths import REPOSITORY
 
 __all__ = ["build", "chosen", "command", "environment", "languages", "stale"]
+
+#: Nodes that npm has as packages, by runtime; the script that installs and finds them.
+NODES = {"node22": "22.23.3", "node24": "24.21.0"}
+NODE_BINARY = str(REPOSITORY / "node" / "tools" / "node-binary.sh")
 
 #: What .ci/in-debian installs from Debian sid, for the runtime `debian`: newer Pythons and Rubies than this machine's.
 DEBIAN = "python3,python3-urllib3,python3-requests,ruby,ruby-net-http"
@@ -45,10 +49,13 @@ def command(language: str, program: str | None = None, runtime: str | None = Non
 
 
 def environment(runtime: str | None) -> dict[str, str]:
-    """What a driver's environment needs for a runtime: `debian`, `node24` (npm's package `node`), or None."""
+    """What a driver's environment needs for a runtime: `debian`, `node22`, `node24`, or None for this machine's."""
     if runtime == "debian":
         return {"ONEWRITE_PYTHON": "python3"}
-    return {"ONEWRITE_NODE": str(BENCH / f"programs/node/node_modules/{runtime}/bin/node")} if runtime else {}
+    if runtime is None:
+        return {}
+    found = subprocess.run([NODE_BINARY, NODES[runtime]], capture_output=True, text=True, check=False)
+    return {"ONEWRITE_NODE": found.stdout.strip()} if found.returncode == 0 else {"ONEWRITE_NODE": f"/no/{runtime}"}
 
 
 def build(language: str, checkout: Path = REPOSITORY) -> None:
