@@ -175,6 +175,9 @@ final class CallListener extends EventListener {
 
     @Override
     public void proxySelectEnd(Call call, HttpUrl url, List<Proxy> proxies) {
+        if (isTimed() && !proxies.isEmpty()) {
+            attemptStep((timed, at) -> timed.proxy(address(proxies.get(0))));
+        }
         next.proxySelectEnd(call, url, proxies);
     }
 
@@ -195,9 +198,24 @@ final class CallListener extends EventListener {
     @Override
     public void connectStart(Call call, InetSocketAddress inetSocketAddress, Proxy proxy) {
         if (isTimed()) {
-            attemptStep(TimedCall::connectStart);
+            String through = address(proxy);
+            // OkHttp gives a SOCKS proxy the address of the server.
+            String peer = proxy.type() == Proxy.Type.SOCKS ? through : address(inetSocketAddress);
+            attemptStep((timed, at) -> {
+                timed.proxy(through);
+                timed.connectStart(at, peer);
+            });
         }
         next.connectStart(call, inetSocketAddress, proxy);
+    }
+
+    private static @Nullable String address(Proxy proxy) {
+        return proxy.address() instanceof InetSocketAddress address ? address(address) : null;
+    }
+
+    private static String address(InetSocketAddress address) {
+        String host = address.getHostString();
+        return (host.contains(":") ? "[" + host + "]" : host) + ":" + address.getPort();
     }
 
     @Override
@@ -235,7 +253,11 @@ final class CallListener extends EventListener {
     public void connectionAcquired(Call call, Connection connection) {
         Connections.Usage usage = of.connections.usage(connection);
         if (isTimed()) {
-            attemptStep((timed, at) -> usage.acquired(at, timed));
+            String through = address(connection.route().proxy());
+            attemptStep((timed, at) -> {
+                timed.proxy(through);
+                usage.acquired(at, timed);
+            });
         } else if (of.hooks.wanted()) {
             usage.acquired(System.nanoTime(), null);
         }

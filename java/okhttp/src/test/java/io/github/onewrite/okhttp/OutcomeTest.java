@@ -14,9 +14,12 @@ import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.net.InetSocketAddress;
+import java.net.Proxy;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -254,6 +257,34 @@ class OutcomeTest {
             assertTrue(timing.startedAtMonoNanos() >= before, timing::toString);
             assertTrue(timing.totalNanos() <= System.nanoTime() - before, timing::toString);
             assertTrue(calls.none());
+        }
+    }
+
+    /** Also one that cannot be reached, or whose name does not resolve. */
+    @Test
+    void theProxyIsNamed() throws Exception {
+        int unused = TestServer.unusedPort();
+        for (InetSocketAddress proxy : List.of(
+                new InetSocketAddress("127.0.0.1", unused),
+                InetSocketAddress.createUnresolved("proxy.invalid", 3128))) {
+            OkHttpClient client = client(new OkHttpClient.Builder().proxy(new Proxy(Proxy.Type.HTTP, proxy)));
+            assertThrows(IOException.class, () -> client.newCall(get("http://shop.invalid/"))
+                    .execute());
+            Timing timing = calls.next();
+            assertEquals(Optional.of(proxy.getHostString() + ":" + proxy.getPort()), timing.proxy());
+        }
+        try (TestServer server = TestServer.answering()) {
+            InetSocketAddress up = new InetSocketAddress("127.0.0.1", server.port());
+            OkHttpClient direct = client(new OkHttpClient.Builder());
+            OkHttpClient through = client(new OkHttpClient.Builder().proxy(new Proxy(Proxy.Type.HTTP, up)));
+            for (int i = 0; i < 2; i++) {
+                through.newCall(get("http://shop.invalid/")).execute().close();
+                Timing timing = calls.next();
+                assertEquals(Optional.of("127.0.0.1:" + server.port()), timing.proxy());
+                assertEquals(i == 1, timing.reused().orElseThrow());
+                direct.newCall(get(server.url())).execute().close();
+                assertEquals(Optional.empty(), calls.next().proxy());
+            }
         }
     }
 

@@ -1,10 +1,12 @@
 package io.github.onewrite.springboot;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.Timing;
-import io.github.onewrite.TimingListener;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
-import java.util.function.Consumer;
+import java.util.Locale;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -18,16 +20,19 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
+import org.springframework.core.env.ConfigurableEnvironment;
+import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.Environment;
 import reactor.netty.http.client.HttpClient;
 
 /**
  * Applies {@link OnewriteReactorNetty} to the Reactor Netty clients on which Spring Boot puts the injected
  * {@code WebClient.Builder}, {@code RestClient.Builder} and {@code RestTemplateBuilder}. Clients over another library,
- * and those made without Boot's builders, stay as they are.
+ * an {@code OkHttpClient} bean among them, and those made without Boot's builders stay as they are.
  *
- * <p>Each bean that is a {@code Consumer<Timing>}, a {@link TimingListener} or a {@link TimingListener.Factory} gets
- * all their calls. The switches are those of {@link OnewriteConfig}, looked up in Spring's environment: system
+ * <p>Each bean that is a {@code Consumer<Timing>}, a {@link io.github.onewrite.TimingListener} or a
+ * {@link io.github.onewrite.TimingListener.Factory} gets their calls once all beans of the application are made. The
+ * switches are those of {@link OnewriteConfig}, looked up in Spring's environment: system
  * properties, then environment variables, then {@code application.properties}.
  *
  * <p>An application's own bean of type {@link OnewriteReactorNetty} replaces all this: its switches and hooks are used.
@@ -36,26 +41,45 @@ import reactor.netty.http.client.HttpClient;
 @ConditionalOnClass(HttpClient.class)
 public class OnewriteAutoConfiguration {
 
+    private static final System.Logger LOG = System.getLogger("io.github.onewrite");
+
     /** For Spring. */
     public OnewriteAutoConfiguration() {}
 
     @Bean
+    HookBeans onewriteHookBeans(ListableBeanFactory beans) {
+        return new HookBeans(beans);
+    }
+
+    @Bean
     @ConditionalOnMissingBean
-    OnewriteReactorNetty onewriteReactorNetty(
-            Environment environment,
-            ObjectProvider<Consumer<Timing>> consumers,
-            ObjectProvider<TimingListener> listeners,
-            ObjectProvider<TimingListener.Factory> factories) {
+    OnewriteReactorNetty onewriteReactorNetty(Environment environment, HookBeans hooks) {
         OnewriteReactorNetty onewrite = OnewriteReactorNetty.create().config(switches(environment));
-        consumers.orderedStream().forEach(onewrite::onTiming);
-        listeners.orderedStream().forEach(onewrite::listener);
-        factories.orderedStream().forEach(onewrite::listenerFactory);
+        hooks.addTo(onewrite);
         return onewrite;
     }
 
     /** Spring's environment holds system properties and environment variables, in this order. */
     private static OnewriteConfig switches(Environment environment) {
-        return OnewriteConfig.read(environment::getProperty, environment::getProperty);
+        Set<String> known = new TreeSet<>();
+        OnewriteConfig switches = OnewriteConfig.read(
+                name -> {
+                    known.add(name);
+                    return environment.getProperty(name);
+                },
+                environment::getProperty);
+        if (environment instanceof ConfigurableEnvironment configurable) {
+            configurable.getPropertySources().stream()
+                    .filter(EnumerablePropertySource.class::isInstance)
+                    .flatMap(source -> Stream.of(((EnumerablePropertySource<?>) source).getPropertyNames()))
+                    // Spring reads a name in any case, and without its hyphens.
+                    .filter(name -> name.startsWith("onewrite.")
+                            && !known.contains(name.toLowerCase(Locale.ROOT).replace("-", "")))
+                    .distinct()
+                    .forEach(name -> LOG.log(
+                            System.Logger.Level.WARNING, "{0} is ignored: the properties are {1}", name, known));
+        }
+        return switches;
     }
 
     /** WebClient up to Boot 3.4, whose successors deprecate mappers. */

@@ -3,10 +3,12 @@ package io.github.onewrite.springboot;
 import static io.github.onewrite.testing.SegmentServer.REQUESTS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingEvent;
@@ -15,15 +17,23 @@ import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.Warnings;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.Banner;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
@@ -243,6 +253,67 @@ class OnewriteAutoConfigurationTest {
                     List.of("first", "listener", "second"),
                     heard.stream().sorted().toList());
         });
+    }
+
+    /** A hook with a client of its own, as one that reports to a chat, is not needed for that client. */
+    @Configuration(proxyBeanMethods = false)
+    static class HookWithClients {
+        @Bean
+        Consumer<Timing> alert(WebClient.Builder web, ObjectProvider<RestClient.Builder> rest, AtomicInteger heard) {
+            WebClient chat = web.build();
+            assertNotNull(rest.getObject().build());
+            assertNotNull(chat);
+            return timing -> heard.incrementAndGet();
+        }
+
+        @Bean
+        AtomicInteger heard() {
+            return new AtomicInteger();
+        }
+    }
+
+    @Test
+    void aHookMayHaveAClient() {
+        application.withUserConfiguration(HookWithClients.class).run(context -> {
+            assertNull(context.getStartupFailure());
+            try (SegmentServer server = new SegmentServer()) {
+                webClient(context).to(server.url());
+            }
+            AtomicInteger heard = context.getBean(AtomicInteger.class);
+            Eventually.until(() -> heard.get() == 1);
+        });
+    }
+
+    /** The names in the metadata are those that are read; any other is reported. */
+    @Test
+    void anUnknownPropertyIsReported() throws Exception {
+        Set<String> known = new TreeSet<>();
+        OnewriteConfig.read(
+                name -> {
+                    known.add(name);
+                    return null;
+                },
+                name -> null);
+        ClassLoader loader = OnewriteAutoConfiguration.class.getClassLoader();
+        String metadata;
+        try (InputStream in = loader.getResourceAsStream("META-INF/spring-configuration-metadata.json")) {
+            metadata = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+        Set<String> described = Pattern.compile("\"(onewrite\\.[a-z.]+)\"")
+                .matcher(metadata)
+                .results()
+                .map(found -> found.group(1))
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(known, described);
+        try (Warnings warnings = new Warnings()) {
+            application
+                    .withPropertyValues(
+                            "onewrite.hooks-disabled=true",
+                            "onewrite.Hooks.Dis-abled=false",
+                            "onewrite.coalesce.max=100")
+                    .run(context -> context.getBean(OnewriteReactorNetty.class));
+            assertEquals(List.of("onewrite.hooks-disabled is ignored: the properties are " + known), warnings.texts());
+        }
     }
 
     /** A customizer bean of the application's is used instead, once, although the application also applies it by hand. */
