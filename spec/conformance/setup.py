@@ -12,7 +12,7 @@ from setuptools.command.sdist import sdist
 HERE = Path(__file__).resolve().parent
 INSIDE = HERE / "spec"
 SPEC = INSIDE if INSIDE.is_dir() else HERE.parent
-CONTRACT = ("0?-*.md", "*.yaml", "cases/*.yaml", "schemas/*.json", "testdata/*.json")
+CONTRACT = ("0?-*.md", "*.yaml", "cases/*.yaml", "schemas/*.json", "testdata/*.json", "testdata/footprint/*.yaml")
 
 
 def copy_contract(target: Path) -> None:

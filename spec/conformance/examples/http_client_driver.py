@@ -15,6 +15,8 @@ import sys
 import traceback
 from urllib.parse import urlsplit
 
+CAPABILITIES = ["body:bytes", "body:text"]
+KINDS = ["stock"]
 options, connections = {}, {}
 
 
@@ -29,40 +31,46 @@ def body_of(spec):
 
 
 def request(m):
-    url, body = urlsplit(m["url"]), body_of(m.get("body"))
+    body = body_of(m.get("body"))
     if body is NotImplemented or options.get("proxy") or "cancel_after_ms" in m:
         return {"skipped": "this small driver has no such body, no proxies and no cancel"}
-    key = (m["client_id"], url.scheme, url.netloc)
-    connection = connections.get(key)
-    if connection is None:
-        trust = {"context": ssl.create_default_context(cafile=options.get("tls_ca"))} if url.scheme == "https" else {}
-        make = http.client.HTTPSConnection if trust else http.client.HTTPConnection
-        connection = connections[key] = make(url.netloc, **trust)
-    connection.timeout = m["timeout_ms"] / 1000 if m.get("timeout_ms") else None
-    if connection.sock is not None:
-        connection.sock.settimeout(connection.timeout)
+    url = urlsplit(m["url"])
+    key = (url.scheme, url.netloc)
     try:
-        connection.request(
-            m["method"], url.path + ("?" + url.query if url.query else ""), body, dict(m.get("headers", ()))
-        )
+        if key not in connections:
+            trust = (
+                {"context": ssl.create_default_context(cafile=options.get("tls_ca"))} if url.scheme == "https" else {}
+            )
+            connections[key] = (http.client.HTTPSConnection if trust else http.client.HTTPConnection)(
+                url.netloc, **trust
+            )
+        connection = connections[key]
+        connection.timeout = m["timeout_ms"] / 1000 if m.get("timeout_ms") else None
+        if connection.sock is not None:
+            connection.sock.settimeout(connection.timeout)
+        target = url.path + ("?" + url.query if url.query else "")
+        connection.request(m["method"], target, body, dict(m.get("headers", ())))
         response = connection.getresponse()
         data = response.read()
     except Exception as error:
-        connection.close()
+        if key in connections:
+            connections.pop(key).close()
         kinds = {"timeout": TimeoutError, "tls": ssl.SSLError, "reset": ConnectionResetError,
-                 "connect": ConnectionRefusedError}  # fmt: skip
+                 "closed": http.client.RemoteDisconnected, "connect": ConnectionRefusedError}  # fmt: skip
         found = next((name for name, kind in kinds.items() if isinstance(error, kind)), "other")
         return {"outcome": "error", "error": {"kind": found, "type": type(error).__name__, "message": str(error)}}
+    if options.get("keepalive") is False:
+        connections.pop(key).close()
     return {"outcome": "response", "status": response.status, "headers": response.getheaders(),
             "body_bytes": len(data), "body_sha256": hashlib.sha256(data).hexdigest()}  # fmt: skip
 
 
 def answer(m):
     if m["cmd"] == "hello":
-        if m["client"] != "stock":
+        if m["client"] not in KINDS:
             return {"skipped": "http.client has only itself"}
-        return {"protocol": 1, "client": "stock", "adapter": "http.client", "runtime": platform.python_version(), "pid": os.getpid(),
-                "base": {"name": "http.client", "version": platform.python_version()}, "capabilities": ["body:bytes", "body:text"]}  # fmt: skip
+        return {"protocol": 1, "client": m["client"], "adapter": "http.client", "runtime": f"CPython {platform.python_version()}", "pid": os.getpid(),
+                "base": {"name": "http.client", "version": platform.python_version()}, "capabilities": CAPABILITIES}  # fmt: skip
     if m["cmd"] == "open":
         options.clear()
         options.update(m.get("options") or {})
@@ -74,12 +82,17 @@ def answer(m):
     return request(m) if m["cmd"] == "request" else {"ok": True} if m["cmd"] == "bye" else {"skipped": m["cmd"]}
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    try:
-        reply = answer(message)
-    except Exception:
-        reply = {"crashed": traceback.format_exc()}
-    print(json.dumps({"seq": message["seq"], **reply}), flush=True)
-    if message["cmd"] == "bye":
-        break
+def main():
+    for line in sys.stdin:
+        message = json.loads(line)
+        try:
+            reply = answer(message)
+        except Exception:
+            reply = {"crashed": traceback.format_exc()}
+        print(json.dumps({"seq": message["seq"], **reply}), flush=True)
+        if message["cmd"] == "bye":
+            break
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ from onewrite_lab.tap.exchange import Arrival, Exchange
 from onewrite_lab.tap.http1 import RequestParser
 
 from onewrite_conformance.checks.counts import judge_mode, sent_once
-from onewrite_conformance.checks.same import FACETS, differences, even, shown
+from onewrite_conformance.checks.same import FACETS, Play, differences, even, shown
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.timing import (
     _cause_problems,
@@ -212,31 +212,51 @@ def test_the_position_of_a_body_behind_a_request_astray_is_chance(wire: bytes, k
     exchange = Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True)
     reply = {"outcome": "cancelled", "objects": {"body_position": 7, "body_closed": False}}
     run: Any = None
-    (objects,) = shown(Observation(run, [Sample({}, reply, [], False, 0)], [exchange], [exchange.arrival]))["objects"]
-    assert ("body_position" in objects) is kept
-    assert "body_closed" in objects
+    found = shown(Observation(run, [Sample({}, reply, [], False, 0)], [exchange], [exchange.arrival])).facets["objects"]
+    assert ("request 0, body_position" in found) is kept
+    assert "request 0, body_closed" in found
 
 
-def play(**facets: Any) -> dict[str, Any]:
-    return {name: [] for name in FACETS} | facets
+def play(hooks: bool = False, **facets: Any) -> Play:
+    return Play({name: {} for name in FACETS} | facets, {"request 0": "GET /"}, hooks)
 
 
 def test_a_play_is_among_those_of_stock() -> None:
-    one, other, third = (play(bytes=[b"GET /"], outcome=[outcome]) for outcome in ("error A", "error B", "error C"))
+    one, other, third = (play(outcome={"request 0, outcome": f"error {name}"}) for name in "ABC")
     assert differences([one, other], [other, one], ["bytes", "outcome"]) == []
-    (text,) = differences([one, third], [one, other], ["bytes", "outcome"], "mine")
+    (text,) = differences([one, third], [one, one], ["bytes", "outcome"], "mine")
     assert text.splitlines() == [
-        "outcome, number 0, from byte 6:",
-        "stock  'error A'",
-        "mine   'error C'",
-        " " * 14 + "^",
+        "outcome: request 0, outcome, in 1 of 2 plays, without hooks",
+        "stock    'error A'",
+        "mine     'error C'",
+        " " * 16 + "^",
+        "request  GET /",
     ]
-    assert differences([play(bytes=[b"a", b"b"])], [play(bytes=[b"a"])], ["bytes"])
+    (text,) = differences([one, third], [one, one, other], ["bytes", "outcome"], "mine")
+    assert text.splitlines()[1:4] == [
+        "stock    'error A' in 2 of 3 plays",
+        "stock    'error B' in 1 of 3 plays",
+        "mine     'error C'",
+    ]
+    assert differences(
+        [play(bytes={"message 0": b"a", "message 1": b"b"})], [play(bytes={"message 0": b"a"})], ["bytes"]
+    )
+
+
+@pytest.mark.parametrize(("ours", "most"), [(1, 2), (2, 2), (None, 2), (3, None)])
+def test_fewer_segments_are_no_difference(ours: int | None, most: int | None) -> None:
+    one, other = (play(no_more_segments={"message 0": count}) for count in (ours, most))
+    assert differences([one], [other], ["no_more_segments"]) == []
+    more = play(no_more_segments={"message 0": 3}, hooks=True)
+    (text,) = differences([more], [play(no_more_segments={"message 0": 2})], ["no_more_segments"], "mine")
+    assert text.splitlines() == [
+        "no_more_segments: message 0, in 1 of 1 plays, with hooks", "stock    2 segments", "mine     3 segments"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("ours", "same"), [(300.0, True), (549.0, True), (551.0, False), (None, True)])
 def test_times_may_be_250_ms_apart(ours: float | None, same: bool) -> None:
-    assert (not differences([play(took=[ours])], [play(took=[300.0])], ["took"])) == same
+    assert (not differences([play(took={"a": ours})], [play(took={"a": 300.0})], ["took"])) == same
 
 
 def test_a_phase_that_failed_lasts_until_the_end() -> None:

@@ -1,45 +1,59 @@
-"""Random scenarios are valid cases; the reference is equal to its stock, and a mutant is not."""
+"""Random scenarios are valid cases; http.client is equal to itself, and what is broken is not."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from onewrite_conformance.contract.cases import _file_faults
+from conftest import joined_client
+from onewrite_conformance.contract.cases import _file_faults, read_cases
 from onewrite_conformance.fuzz import fuzzer
 from onewrite_conformance.fuzz.fuzzer import Fuzzer, Part, hunt
 from onewrite_conformance.fuzz.scenarios import scenarios
-from onewrite_conformance.run.adapters import reference
+from onewrite_conformance.report.scripts import keep
+from onewrite_conformance.run import same
 from onewrite_conformance.run.judge import Judge
 
 KINDS = ("bytes", "file", "form", "memory_file", "multipart", "stream", "text")
+CAN = frozenset({*(f"body:{kind}" for kind in KINDS), "concurrency", "proxy_forward", "proxy_connect"})
 
 
 @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-@given(scenarios(KINDS))
+@given(scenarios(CAN))
 def test_a_scenario_is_a_valid_case(raw: dict[str, Any]) -> None:
     case = {"of": "SAME-1", "name": "random", "title": "A random scenario", **raw}
     assert _file_faults({"version": 1, "family": "SAME", "cases": [case]}, "scenario") == []
 
 
-def hunted(mutant: str | None, count: int) -> Part:
-    found = Part("reference", "onewrite")
-    with Judge(reference(mutant), [], {}) as judge:
+def hunted(broken: str, count: int) -> Part:
+    found = Part("joined", "onewrite")
+    with Judge(joined_client(broken), [], {}) as judge:
         hunt(Fuzzer(judge, "onewrite"), count, 3, found)
     return found
 
 
-def test_the_reference_is_equal_to_its_stock() -> None:
-    found = hunted(None, 25)
+def test_a_client_is_equal_to_itself() -> None:
+    found = hunted("split", 25)
     assert (found.ran, found.texts) == (25, [])
 
 
-@pytest.mark.parametrize(("mutant", "said"), [("error_class", "outcome"), ("byte_changed", "bytes")])
-def test_a_mutant_differs_from_its_stock(mutant: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("SHRINK_S", "SLOWER", "REPLAYS", "STOCK_MORE"):
-        monkeypatch.setattr(fuzzer, limit, 1)
-    found = hunted(mutant, 150)
+@pytest.mark.parametrize(("broken", "said"), [("error", "outcome: "), ("byte", "bytes: message 0")])
+def test_what_is_broken_differs_and_is_kept(
+    broken: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module, limits in ((fuzzer, ("SHRINK_S", "SLOWER")), (same, ("AGAIN_S",))):
+        for limit in limits:
+            monkeypatch.setattr(module, limit, 1)
+    found = hunted(broken, 150)
     assert said in found.texts[0]
     assert len(found.cases) == 1
+    with Judge(joined_client(), [], {}) as judge:
+        run = Fuzzer(judge, "onewrite").run(found.cases[0])
+    file = keep(tmp_path, "joined", run, found.texts[0])
+    (case,) = read_cases([file])
+    assert (case.do, case.server, case.even) == (run.case.do, run.case.server, ["boundary", "given_up"])
+    with Judge(joined_client(broken), [case], {}, clients=["onewrite"]) as judge:
+        assert [one.problems != [] for one in judge.results()] == [True]

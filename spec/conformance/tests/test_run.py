@@ -16,10 +16,11 @@ from onewrite_lab.tap.answers import Answer
 from onewrite_lab.tap.conversation import Conversation
 from onewrite_lab.tap.exchange import Exchange
 
+from conftest import joined_client
 from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.driver import Driver
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.run.adapters import Adapter, Second, adapter_names, of_command, reference
+from onewrite_conformance.run.adapters import Adapter, Second, adapter_names, of_command
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.known import KnownFailures
 from onewrite_conformance.run.plan import Plan, Share, length_s
@@ -327,6 +328,6 @@ def test_a_pause_begins_when_the_tap_has_done_its_part(monkeypatch: pytest.Monke
     one = case()
     one.server = {"answers": [{"then": "unsolicited"}]}
     one.do, one.expect = [{"request": {}}, {"pause_ms": 1}, {"request": {}}], {}
-    with Judge(reference(), [one], {}, clients=["onewrite"]) as judge:
+    with Judge(joined_client(), [one], {}, clients=["onewrite"]) as judge:
         assert len(list(judge.results())) == 1
     assert asked[1] > closed[0]

@@ -8,7 +8,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from onewrite_conformance.contract.cases import Case
+from onewrite_conformance.contract.cases import Case, CaseError, read_cases
 from onewrite_conformance.contract.load import load_all
 from onewrite_conformance.contract.places import reports
 from onewrite_conformance.contract.requirements import Requirement
@@ -17,9 +17,11 @@ from onewrite_conformance.fuzz.fuzzer import shares_of as fuzz_shares
 from onewrite_conformance.report.compliance import write_compliance
 from onewrite_conformance.report.console import Progress, close, explain
 from onewrite_conformance.report.files import summary, write_junit
-from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command, reference
+from onewrite_conformance.report.scripts import keep
+from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.result import Result, Status
+from onewrite_conformance.run.same import PLAYS
 from onewrite_conformance.run.shares import draw, judge_all, shares_of
 
 __all__ = ["main"]
@@ -33,17 +35,13 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         description="Tests HTTP/1.1 clients against the contract; by default every adapter of this checkout.",
     )
     who = parser.add_argument_group("clients to test")
-    who.add_argument(
-        "--adapter", action="append", choices=[*adapter_names(), "reference"], help="one adapter; may be repeated"
-    )
+    who.add_argument("--adapter", action="append", choices=adapter_names(), help="one adapter; may be repeated")
     who.add_argument(
         "--driver",
         action="append",
         metavar="COMMAND",
         help="a driver that speaks PROTOCOL.md: a command, or a folder with driver/run. May be repeated",
     )
-    who.add_argument("--reference", action="store_true", help="the judge's own client, which must pass")
-    who.add_argument("--break", dest="mutant", metavar="MUTANT", help="the reference with one thing broken, must fail")
     who.add_argument(
         "--client",
         action="append",
@@ -76,6 +74,10 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     what.add_argument(
         "--env", action="append", metavar="NAME=VALUE", help="environment of every driver process; may be repeated"
     )
+    what.add_argument(
+        "--script", type=Path, metavar="FILE", help="the cases of this file, such as a script that differed from stock"
+    )
+    what.add_argument("--plays", type=int, metavar="N", help="play each script of SAME N times at least (3; drawn 1)")
     what.add_argument("--check", action="store_true", help="only check texts, cases and coverage")
     what.add_argument("--list", action="store_true", help="only list the runs")
     what.add_argument(
@@ -97,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder = options.reports or reports()
     folder.mkdir(parents=True, exist_ok=True)
     contract = _contract_results(faults, requirements, cases)
-    if not (options.driver or options.reference or options.mutant):
+    if not options.driver:
         write_junit(contract, folder / "judge-contract.xml", "judge-contract")
     for fault in faults:
         print(f"contract: {fault}", file=sys.stderr)
@@ -106,6 +108,12 @@ def main(arguments: list[str] | None = None) -> int:
         return 2 if faults else 0
     if options.list:
         return _list(cases)
+    if options.script:
+        try:
+            cases = read_cases([options.script])
+        except (CaseError, OSError) as error:
+            print(f"{options.script}: {error}", file=sys.stderr)
+            return 2
     if not cases:
         return 2
     results = _run(options, cases, requirements, folder)
@@ -113,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
         write_compliance(results, requirements, cases, stock, options.compliance)
     explain(results)
-    everything = results if options.driver or options.reference or options.mutant else contract + results
+    everything = results if options.driver else contract + results
     close(everything)
     if faults:
         return 2
@@ -138,12 +146,8 @@ def _list(cases: list[Case]) -> int:
 def _adapters(options: argparse.Namespace) -> list[Adapter]:
     if options.driver:
         adapters = [*adapters_of_checkout(options.adapter or []), *map(of_command, options.driver)]
-    elif options.mutant or options.reference:
-        adapters = [reference(options.mutant)]
     else:
-        names = options.adapter or adapter_names()
-        plain = [name for name in names if name != "reference"]
-        adapters = (adapters_of_checkout(plain) if plain else []) + ([reference()] if "reference" in names else [])
+        adapters = adapters_of_checkout(options.adapter)
     for pair in options.env or ():
         name, _, value = pair.partition("=")
         for adapter in adapters:
@@ -164,6 +168,7 @@ def _run(
             only=options.case,
             stock=not options.no_stock and (options.draw is None or options.compliance is not None),
             drawn=options.draw is not None,
+            plays=options.plays or (1 if options.draw is not None else PLAYS),
             trace=_print if options.trace else None,
             timeout_s=options.timeout,
         )
@@ -186,12 +191,10 @@ def _run(
         shares += shares_of(judge, chosen, traced)
     if options.fuzz:
         seed, drawn = options.seed or options.draw or 1, options.draw is not None
-        own = [judge for judge in judges.values() if not judge.adapter.guest]
-        shares += fuzz_shares(own, options.client, options.fuzz, seed, jobs, draw=drawn)
+        shares += fuzz_shares(judges.values(), options.client, options.fuzz, seed, jobs, draw=drawn)
     if jobs > 1:
         for judge in judges.values():
             judge.close()  # each process starts its own drivers
-    names = {name: f"judge-{name}" + (f"-{options.mutant}" if options.mutant else "") for name in judges}
     results: dict[str, list[Result]] = {name: [] for name in judges}
     parts: list[Part] = []  # of the random scenarios
     progress = Progress(options.quiet or options.trace, runs)
@@ -207,10 +210,13 @@ def _run(
     for name, judge in judges.items():
         judge.finish(results[name], progress.say)
         done = results[name]
+        for one in done:
+            if one.unsteady and one.path in judge.by_path and judge.by_path[one.path].case.same:
+                one.notes.append(f"kept as {keep(folder, name, judge.by_path[one.path], one.wobble)}")
         if not done:  # random scenarios alone
             continue
         _print(f"{name:<10} {_base(done)}: {summary(done)}, {sum(one.seconds for one in done):.0f} s of runs")
-        write_junit(done, folder / f"{names[name]}.xml", names[name])
+        write_junit(done, folder / f"judge-{name}.xml", f"judge-{name}")
     return [one for done in results.values() for one in done] + results_of(judges, parts, folder)
 
 

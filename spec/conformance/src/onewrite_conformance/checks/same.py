@@ -2,72 +2,144 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
 
-__all__ = ["FACETS", "Shown", "differences", "even", "given_up", "shown"]
-
-#: What can be compared; CASES.md explains each. `broken` goes with `bytes`.
-FACETS = ("bytes", "outcome", "message", "connections", "objects", "took", "closed", "segments", "nodelay", "broken")
+__all__ = ["FACETS", "Play", "differences", "even", "given_up", "shown"]
 
 SLACK_MS = 250  # between the times that two calls took
+JOINED = 16384  # no_more_segments: of larger requests the kernel decides how many there are
+ABSENT = "absent"
 NUMBER = re.compile(r"0x[0-9a-f]+|[0-9A-F]{6,}|\d+")  # of a port, an object, a thread
-Shown = dict[str, list[Any]]  # by facet
+Facet = dict[str, Any]  # what is compared, by name
+
+
+def _equal(ours: Any, stock: Any) -> bool:
+    return bool(ours == stock)
+
+
+def _near(ours: Any, stock: Any) -> bool:
+    return ours is None or stock is None or abs(ours - stock) <= SLACK_MS
+
+
+def _at_most(ours: Any, stock: Any) -> bool:
+    return ours is None or stock is None or ours <= stock
+
+
+#: What can be compared, and how (CASES.md). `broken` goes with `bytes`, `message` with `outcome`.
+FACETS: dict[str, Callable[[Any, Any], bool]] = {
+    "bytes": _equal,
+    "outcome": _equal,
+    "message": _equal,
+    "connections": _equal,
+    "objects": _equal,
+    "took": _near,
+    "closed": _equal,
+    "segments": _equal,
+    "nodelay": _equal,
+    "broken": _at_most,
+    "no_more_segments": _at_most,
+}
+UNITS = {"took": " ms", "closed": " connections are open", "broken": " requests"}
+UNITS |= {"segments": " segments", "no_more_segments": " segments"}
+
+
+@dataclass
+class Play:
+    """What one play showed."""
+
+    facets: dict[str, Facet]
+    requests: dict[str, str] = field(default_factory=dict)  # by the names in the facets, in words
+    hooks: bool = False
 
 
 # -- one play ----------------------------------------------------------------------------------------------
 
 
-def shown(seen: Observation, boundary: bool = False) -> Shown:
-    """The facets of one play. `boundary`: multipart boundaries are random and left out.
+def shown(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False) -> Play:
+    """The facets of one play. `chance` is what the case evens out.
 
-    Where an empty chunk ended a request, its rest is read as a request astray, whose answer closes the connection under
-    the next call. How far that call reads its body depends on how many bytes leave in its first write.
+    `boundary`: multipart boundaries are random. `given_up`: behind a call that was given up nothing counts (SAME-7).
     """
-    found: Shown = {name: [] for name in FACETS}
-    batch = any(sample.batch for sample in seen.samples)
-    numbers: dict[int, int] = {}  # of connections, in the order of their use
+    play = Play({name: {} for name in FACETS}, hooks=hooks)
+    found = play.facets
+    until = next((at for at, one in enumerate(seen.samples) if given_up(one)), None) if "given_up" in chance else None
     whole = [one for one in seen.exchanges if one.complete or _early(one)]
-    tunnels = [_place(arrival.tunnel) for arrival in seen.arrivals if arrival.tunnel]
-    found["bytes"] = [*tunnels, *(even(exchange, boundary) for exchange in whole)]
-    found["connections"] = [numbers.setdefault(one.arrival.index, len(numbers)) for one in whole]
+    broken = len(seen.exchanges) - len(whole)
+    arrivals = seen.arrivals
+    if until is not None:
+        before = {exchange.number for sample in seen.samples[:until] for exchange in sample.exchanges}
+        whole, broken = [one for one in whole if one.number in before], 0
+        arrivals = [arrival for arrival in arrivals if any(one.arrival is arrival for one in whole)]
+    tunnels = [arrival.tunnel for arrival in arrivals if arrival.tunnel]
+    for at, tunnel in enumerate(tunnels):
+        found["bytes"][f"CONNECT {at}"] = _place(tunnel)
+    for at, exchange in enumerate(whole):
+        found["bytes"][f"message {at}"] = even(exchange, "boundary" in chance)
+        small = len(exchange.request.wire) <= JOINED and not _early(exchange)
+        found["no_more_segments"][f"message {at}"] = exchange.segments_once if small else None
+        play.requests[f"message {at}"] = _in_words_of(exchange, seen.samples)
+    # Where an empty chunk ended a request, its rest is read as a request astray, whose answer closes the connection
+    # under the next call. How far that call reads its body depends on how many bytes leave in its first write.
     astray = any(one.request.head.partition(b"\r\n")[0].count(b" ") < 2 for one in whole)
-    for sample in seen.samples:
-        found["outcome"].append(_outcome(sample))
-        found["message"].append(NUMBER.sub("N", str((sample.reply.get("error") or {}).get("message"))))
-        objects = dict(sample.reply.get("objects") or {})
-        if astray:
-            objects.pop("body_position", None)
-        found["objects"].append(json.dumps(objects, sort_keys=True))
+    for at, sample in enumerate(seen.samples[: None if until is None else until + 1]):
+        name = f"request {at}"
+        play.requests[name] = _in_words(sample.request)
+        found["outcome"] |= {f"{name}, {what}": value for what, value in _outcome(sample).items()}
+        found["message"][name] = NUMBER.sub("N", str((sample.reply.get("error") or {}).get("message")))
+        for what, value in (sample.reply.get("objects") or {}).items():
+            if not (astray and what == "body_position"):
+                found["objects"][f"{name}, {what}"] = value
         late = sample.reply["outcome"] != "response"
-        found["took"].append((sample.reply.get("elapsed_us") or 0) / 1000 if late else None)
-    if batch:  # in any order, on any connection
-        found = {name: sorted(values, key=str) for name, values in found.items()}
-        found["connections"] = [f"{len(numbers)} connections"]
+        found["took"][name] = (sample.reply.get("elapsed_us") or 0) / 1000 if late else None
+    if until is None:
+        found["connections"] = _connections(seen, whole)
+    if any(sample.batch for sample in seen.samples):  # in any order, on any connection
+        for facet in ("bytes", "outcome", "message", "objects"):
+            found[facet] = _in_no_order(found[facet])
+        found["no_more_segments"] = {}
+    found["broken"]["requests that broke off"] = broken
+    found["closed"]["after close"] = seen.left_open
+    found["segments"]["usually"] = _usual([one.segments_once for one in seen.counted_exchanges()])
+    nodelay = {one.nodelay for one in seen.arrivals if one.nodelay is not None}
+    found["nodelay"]["TCP_NODELAY"] = " and ".join(sorted("on" if one else "off" for one in nodelay))
+    return play
+
+
+def _connections(seen: Observation, whole: list[Exchange]) -> Facet:
+    """Which message came on which connection, in the order of their use, and which connections had ended."""
+    numbers: dict[int, int] = {}
+    used = {f"message {at}": numbers.setdefault(one.arrival.index, len(numbers)) for at, one in enumerate(whole)}
     ends = ["ended" if one.index in seen.ended_before_close else "open" for one in seen.arrivals]
-    found["connections"] += sorted(ends) if batch else ends
-    found["broken"] = [len(seen.exchanges) - len(whole)]
-    found["closed"] = [seen.left_open]
-    found["segments"] = [_usual([one.segments_once for one in seen.counted_exchanges()])]
-    found["nodelay"] = sorted({one.nodelay for one in seen.arrivals if one.nodelay is not None})
-    return found
+    if any(sample.batch for sample in seen.samples):
+        return {"used": len(numbers)} | {f"one of them, {at}": end for at, end in enumerate(sorted(ends))}
+    named: Facet = {name: f"connection {number}" for name, number in used.items()}
+    return named | {f"connection {at} before close": end for at, end in enumerate(ends)}
 
 
-def _outcome(sample: Sample) -> str:
+def _in_no_order(facet: Facet) -> Facet:
+    values = sorted((f"{name.partition(', ')[2]} {value!r}" for name, value in facet.items()), key=str)
+    return {f"one of the batch, {at}": value for at, value in enumerate(values)}
+
+
+def _outcome(sample: Sample) -> Facet:
     reply = sample.reply
     if reply["outcome"] == "error":
-        return f"error {reply['error'].get('type')}"
+        return {"outcome": f"error {reply['error'].get('type')}"}
     if reply["outcome"] != "response":
-        return str(reply["outcome"])
-    fields = "".join(f"\n{name}: {_place(str(value).encode()).decode()}" for name, value in reply.get("headers") or ())
-    body = "" if sample.request.get("read") == "none" else f"\n{reply.get('body_bytes')} {reply.get('body_sha256')}"
-    return f"response {reply.get('status')}{fields}{body}"
+        return {"outcome": str(reply["outcome"])}
+    fields = "\n".join(f"{name}: {_place(str(value).encode()).decode()}" for name, value in reply.get("headers") or ())
+    found: Facet = {"outcome": "response", "status": reply.get("status"), "header fields": fields}
+    if sample.request.get("read") != "none":
+        found["body"] = f"{reply.get('body_bytes')} bytes, sha256 {reply.get('body_sha256')}"
+    return found
 
 
 def given_up(sample: Sample) -> bool:
@@ -75,6 +147,24 @@ def given_up(sample: Sample) -> bool:
     limit_ms = sample.request.get("timeout_ms")
     late = limit_ms is not None and (sample.reply.get("elapsed_us") or 0) >= limit_ms * 900
     return bool(sample.reply["outcome"] == "cancelled" or (sample.reply["outcome"] == "error" and late))
+
+
+def _in_words(request: dict[str, Any]) -> str:
+    """A request of the script in one line."""
+    rest = [f"{name} {request[name]}" for name in ("timeout_ms", "cancel_after_ms", "read") if name in request]
+    body = {name: value for name, value in (request.get("body") or {}).items() if name != "kind"}
+    kind = (request.get("body") or {}).get("kind", "none")
+    parts = [
+        f"{request.get('method')} {request.get('url')}",
+        *(f"{one[0]}: {one[1]}" for one in request.get("headers", ())),
+    ]
+    parts += [f"body {kind}" + (f" {body}" if body else ""), *rest]
+    text = "; ".join(parts)
+    return repr(text if len(text) <= 400 else f"{text[:400]}…")[1:-1]
+
+
+def _in_words_of(exchange: Exchange, samples: list[Sample]) -> str:
+    return next((_in_words(one.request) for one in samples if exchange in one.exchanges and not one.batch), "")
 
 
 def _early(exchange: Exchange) -> bool:
@@ -130,43 +220,74 @@ def _usual(values: list[int | None]) -> int | None:
 # -- two sets of plays ----------------------------------------------------------------------------------------
 
 
-def differences(ours: list[Shown], stock: list[Shown], facets: list[str], name: str = "adapter") -> list[str]:
-    """The facets in which a play of the adapter equals no play of stock, side by side; of each the first step."""
+def differences(
+    ours: list[Play], stock: list[Play], facets: Iterable[str], name: str = "adapter", of: int | None = None
+) -> list[str]:
+    """The facets in which a play of the adapter equals no play of stock, side by side; of each the first part.
+
+    `of`: how many plays of the adapter there were, if `ours` are not all of them.
+    """
+    wanted = [*facets]
+    wanted += ["broken"] if "bytes" in wanted else []
     found = []
-    for facet in facets:
-        for play in ours:
-            if not any(_same(facet, play[facet], other[facet]) for other in stock):
-                found.append(_side_by_side(facet, play[facet], stock[0][facet], name))
-                break
-    more, most = (max((play["broken"] or [0])[0] for play in plays) for plays in (ours, stock))
-    if "bytes" in facets and more > most:
-        found.append(f"bytes: {more} requests broke off, with stock {most}")
+    for facet in wanted:
+        differ = [one for one in ours if not any(_same(facet, one, other) for other in stock)]
+        if differ:
+            found.append(_side_by_side(facet, differ, len(ours) if of is None else of, stock, name))
     return found
 
 
-def _same(facet: str, one: list[Any], other: list[Any]) -> bool:
-    if facet != "took":
-        return one == other
-    pairs = zip(one, other, strict=False)
-    return all(a is None or b is None or abs(a - b) <= SLACK_MS for a, b in pairs)
+def _same(facet: str, one: Play, other: Play) -> bool:
+    mine, theirs = one.facets[facet], other.facets[facet]
+    if FACETS[facet] is _equal:
+        return mine == theirs
+    return all(FACETS[facet](mine[name], theirs[name]) for name in mine.keys() & theirs.keys())
 
 
-def _side_by_side(facet: str, ours: list[Any], stock: list[Any], name: str) -> str:
-    pairs = zip(ours, stock, strict=False)
-    step = next((at for at, (a, b) in enumerate(pairs) if not _same(facet, [a], [b])), min(len(ours), len(stock)))
-    one, other = (values[step] if step < len(values) else b"" for values in (ours, stock))
-    where = f"{facet}, number {step}"
-    if len(ours) != len(stock):
-        where += f" ({len(ours)}, with stock {len(stock)})"
-    if isinstance(one, (str, bytes)) and isinstance(other, (str, bytes)):
-        first = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
-        first = min(len(one), len(other)) if first is None else first
-        start = max(0, first - 40)
-        shown_one, shown_other = repr(one[start : first + 60]), repr(other[start : first + 60])
-        mark = next((at for at, (a, b) in enumerate(zip(shown_one, shown_other, strict=False)) if a != b), 0)
-        width = max(len(name), len("stock"))
-        return (
-            f"{where}, from byte {first}:\n{'stock':<{width}}  {shown_other}\n{name:<{width}}  {shown_one}\n"
-            f"{'':<{width}}  {'':<{mark}}^"
-        )
-    return f"{where}: {one!r}, with stock {other!r}"
+def _part(facet: str, one: Play, stock: list[Play]) -> str:
+    """The name of the first part that no play of stock has like this, or else that the first one has not."""
+    names = dict.fromkeys(name for play in (one, *stock) for name in play.facets[facet])
+
+    def alike(name: str, other: Play) -> bool:
+        mine, theirs = one.facets[facet].get(name, ABSENT), other.facets[facet].get(name, ABSENT)
+        return bool(mine == theirs) if ABSENT in (mine, theirs) else FACETS[facet](mine, theirs)
+
+    alone = (name for name in names if not any(alike(name, other) for other in stock))
+    return next(alone, None) or next(name for name in names if not alike(name, stock[0]))
+
+
+def _side_by_side(facet: str, differ: list[Play], plays: int, stock: list[Play], name: str) -> str:
+    """The part that is another one than with stock, every value that stock showed, and the request."""
+    part = _part(facet, differ[0], stock)
+    mine, *theirs = (play.facets[facet].get(part, ABSENT) for play in (differ[0], *stock))
+    said = Counter(_text(facet, value) for value in theirs)
+    hooked = {play.hooks for play in differ}
+    how = "" if len(hooked) > 1 else ", with hooks" if True in hooked else ", without hooks"
+    lines = [f"{facet}: {part}, in {len(differ)} of {plays} plays{how}"]
+    width = max(len(name), len("request"))
+    if len(said) == 1 and type(mine) is type(theirs[0]) and isinstance(mine, (str, bytes)):
+        lines += _marked(mine, theirs[0], name, width)
+    else:
+        often = (f" in {count} of {len(stock)} plays" if len(said) > 1 else "" for count in said.values())
+        lines += [f"{'stock':<{width}}  {text}{times}" for text, times in zip(said, often, strict=True)]
+        lines.append(f"{name:<{width}}  {_text(facet, mine)}")
+    about = differ[0].requests.get(part.partition(", ")[0])
+    return "\n".join([*lines, *([f"{'request':<{width}}  {about}"] if about else [])])
+
+
+def _text(facet: str, value: Any) -> str:
+    if isinstance(value, float):
+        value = round(value, 1)
+    unit = UNITS.get(facet, "") if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
+    text = repr(value)
+    return (text if len(text) <= 200 else f"{text[:200]}…") + unit
+
+
+def _marked(one: Any, other: Any, name: str, width: int) -> list[str]:
+    """Two texts around their first difference, which is marked."""
+    first = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(0, first - 40)
+    shown_one, shown_other = repr(one[start : first + 60]), repr(other[start : first + 60])
+    mark = next((at for at, (a, b) in enumerate(zip(shown_one, shown_other, strict=False)) if a != b), 0)
+    lines = [f"{'stock':<{width}}  {shown_other}", f"{name:<{width}}  {shown_one}", f"{'':<{width}}  {'':<{mark}}^"]
+    return [f"from byte {first}:", *lines] if start else lines

@@ -46,6 +46,7 @@ class Observation:
     left_open: int | None = None  # connections that the client had not ended some time after it was closed
     ended_before_close: frozenset[int] = frozenset()  # connections that had ended before the client was closed
     states: dict[int, dict[str, Any]] = field(default_factory=dict)  # of the adapter, after each `api` step
+    ended_unix_ns: int = 0  # by the wall clock, when all of it was over
     warnings: dict[str, int] = field(default_factory=dict)  # lines on the driver's stderr that hold these names
 
     @property

@@ -8,7 +8,6 @@ does not matter (`bound_problems`).
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -70,8 +69,10 @@ def _schema_problem(record: dict[str, Any]) -> str | None:
     return f"the record does not fit its schema: {where}: {error.message[:200]}"
 
 
-def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozenset[str]) -> Iterable[str]:
-    """The faults in the timing of one counted request."""
+def timing_problems(
+    sample: Sample, expect: dict[str, Any], capabilities: frozenset[str], ended_unix_ns: int
+) -> Iterable[str]:
+    """The faults in the timing of one counted request of a play that ended then."""
     reply, wanted = sample.reply, expect.get("timing", {})
     if reply.get("called") is False:
         return
@@ -99,6 +100,9 @@ def timing_problems(sample: Sample, expect: dict[str, Any], capabilities: frozen
     if misfit is not None:
         yield misfit
     yield from _record_invariants(record, reply, events)
+    ago_ns = ended_unix_ns - int(record.get("started_at_unix_ns") or 0)
+    if abs(ago_ns) > CALL_NS:
+        yield f"started_at_unix_ns is {ago_ns / 1e9:.0f} s ago"
     yield from _account_problems(sample, record, wanted)
     if not sample.batch and "shared_clock" in capabilities and events:
         yield from _clock_problems(sample, events)
@@ -212,10 +216,7 @@ def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: li
 
 
 def _account_problems(sample: Sample, record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
-    """The record of a request that arrived has its method and URL, the bytes that the tap got, and the wall clock."""
-    ago_ns = time.time_ns() - int(record.get("started_at_unix_ns") or 0)
-    if abs(ago_ns) > CALL_NS:
-        yield f"started_at_unix_ns is {ago_ns / 1e9:.0f} s ago"
+    """The record of a request that arrived has its method and URL, and the bytes that the tap got."""
     exchange, last = sample.exchange, (record.get("attempts") or [{}])[-1]
     if exchange is None:
         return

@@ -18,7 +18,18 @@ import yaml
 from onewrite_conformance.contract.places import CASES, SCHEMAS
 from onewrite_conformance.contract.requirements import Example, Requirement
 
-__all__ = ["LIMIT", "Case", "CaseError", "Run", "case_of", "coverage_faults", "example_case", "load_cases", "within"]
+__all__ = [
+    "LIMIT",
+    "Case",
+    "CaseError",
+    "Run",
+    "case_of",
+    "coverage_faults",
+    "example_case",
+    "load_cases",
+    "read_cases",
+    "within",
+]
 
 SCHEME_OF_ROUTE = {"direct": ("http", "https"), "forward": ("http",), "connect": ("https",)}
 EXAMPLE_REPEAT = 20
@@ -154,9 +165,14 @@ def _faults(data: Any, schema: dict[str, Any], where: str) -> list[str]:
 
 def load_cases(folder: Path = CASES) -> list[Case]:
     """Return all cases. Raises CaseError naming every fault."""
+    return read_cases(sorted(folder.glob("*.yaml")))
+
+
+def read_cases(files: list[Path]) -> list[Case]:
+    """Return the cases of these files. Raises CaseError naming every fault."""
     cases: list[Case] = []
     faults: list[str] = []
-    for path in sorted(folder.glob("*.yaml")):
+    for path in files:
         try:
             data = yaml.load(path.read_text(), Loader=LOADER)
         except yaml.YAMLError as error:

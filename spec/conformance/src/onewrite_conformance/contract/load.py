@@ -5,6 +5,7 @@ from __future__ import annotations
 import yaml
 
 from onewrite_conformance.contract.cases import Case, CaseError, coverage_faults, example_case, load_cases
+from onewrite_conformance.contract.footprint import footprint_faults
 from onewrite_conformance.contract.places import SPEC
 from onewrite_conformance.contract.requirements import Requirement, SpecError, read_spec
 
@@ -30,6 +31,7 @@ def load_all() -> tuple[list[Case], dict[str, Requirement], list[str]]:
         yaml.safe_load((SPEC / "events.yaml").read_text())
     except yaml.YAMLError as error:
         faults.append(f"events.yaml: {error}")
+    faults += footprint_faults()
     if not faults:
         faults += coverage_faults(cases, requirements)
     return cases, requirements, faults

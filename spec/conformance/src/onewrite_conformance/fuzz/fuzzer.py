@@ -1,4 +1,4 @@
-"""Plays random scenarios with an adapter and with its stock library, and keeps those that differ as case files."""
+"""Plays random scenarios with an adapter and with its stock library, and keeps those that differ as scripts."""
 
 from __future__ import annotations
 
@@ -11,32 +11,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hypothesis import HealthCheck, Phase, Verbosity, given, reject, settings
 from hypothesis import seed as seeded
 
-from onewrite_conformance.checks.same import Shown, differences, given_up, shown
 from onewrite_conformance.contract.cases import Case, Run
-from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+from onewrite_conformance.driver import DriverFault, DriverSkipped
 from onewrite_conformance.fuzz.scenarios import scenarios
 from onewrite_conformance.report.files import write_junit
+from onewrite_conformance.report.scripts import keep
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.plan import Share
-from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.same import api_of
+from onewrite_conformance.run.same import Compared, Comparison, compare, first_of
 
 __all__ = ["Fuzzer", "Part", "hunt", "results_of", "shares_of"]
 
-FACETS = ["bytes", "outcome", "connections", "objects"]
+FACETS = ["bytes", "outcome", "connections", "objects", "no_more_segments"]
 SLOWER = 4  # a replay takes its time: all pauses, delays and limits of a scenario are longer by this factor
-REPLAYS = 3  # of the adapter: each must differ from all of stock
-STOCK_MORE = 5  # further replays of stock
-SHRINK_S = 15.0  # for one difference
+SHRINK_S = 60.0  # for one difference, at most
 MOST = 3  # differences of a part, then it ends
-LEAST, EACH = 75, 1000  # scenarios of a share, at least and at most
-SECONDS = 0.4  # a guess of what a scenario takes
+LEAST, EACH = 50, 1000  # scenarios of a share, at least and at most
+SECONDS = 0.6  # a guess of what a scenario takes
 
 
 class Differs(AssertionError):
@@ -54,6 +50,7 @@ class Part:
     seconds: float = 0.0
     cases: list[dict[str, Any]] = field(default_factory=list)  # that differ, shrunk
     texts: list[str] = field(default_factory=list)
+    wavered: list[tuple[dict[str, Any], str]] = field(default_factory=list)  # that differed in some plays alone
     fault: str = ""
 
 
@@ -62,54 +59,53 @@ class Fuzzer:
 
     def __init__(self, judge: Judge, client: str) -> None:
         self._judge, self.client = judge, client
-        both = self._driver(client).capabilities & self._driver("stock").capabilities
-        self.kinds = tuple(sorted(name.partition(":")[2] for name in both if name.startswith("body:")))
+        both = self._driver(client)().capabilities & self._driver("stock")().capabilities
+        self.can = frozenset(both)
+        self.facets = [*FACETS, *([] if client in judge.adapter.own_messages else ["message"])]
 
-    def _driver(self, client: str) -> Driver:
-        return self._judge.driver(client, {})
+    def _driver(self, client: str) -> Any:
+        return partial(self._judge.driver, client, {})
 
-    def difference(self, raw: dict[str, Any]) -> str:
-        """The differences in this scenario, in words; "" without any. Raises DriverSkipped.
+    def compared(self, raw: dict[str, Any]) -> Compared:
+        """The differences in this scenario. Raises DriverSkipped.
 
-        One play each is enough where they show the same. Else slow replays decide.
+        One play by stock, and one by the adapter without and with hooks, is enough where they show the same. Else slow
+        plays decide, which a busy machine keeps, too.
         """
-        if not self._compare([self._shown(raw, self.client)], [self._shown(raw, "stock")]):
-            return ""
-        slow = _slower(raw)
-        ours: list[Shown] = []
-        theirs: list[Shown] = []
-        for number in range(REPLAYS + STOCK_MORE):
-            if number < REPLAYS:
-                ours.append(self._shown(slow, self.client))
-            theirs.append(self._shown(slow, "stock"))
-            if any(not self._compare([one], theirs) for one in ours):
-                return ""
-        return "\n".join(self._compare(ours, theirs))
-
-    def _compare(self, ours: list[Shown], theirs: list[Shown]) -> list[str]:
-        return differences(ours, theirs, FACETS, self.client)
-
-    def _shown(self, raw: dict[str, Any], client: str) -> Shown:
-        """The facets of one play as far as SAME-7 lets them be the same: to the first call that was given up, and
-        without connections where there is one."""
-        case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, **_rest(raw))
-        run = Run(case, client, case.schemes[0], "direct")
-        driver = self._driver(client)
-        api = api_of(self._driver(self.client), driver) if client == "stock" else None
+        first = self._comparison(raw)
         try:
-            seen = play(run, driver, api=api)
+            first.play(first.ways)
+            differ = first.that_differ()
+            text = first_of(first.texts(differ)) if differ else ""
         except DriverFault as fault:
-            return {name: [f"driver fault: {fault.kind}: {fault.detail[:300]}"] for name in FACETS} | {"broken": [0]}
-        found = shown(seen, boundary=True)
-        until = next((at for at, sample in enumerate(seen.samples) if given_up(sample)), None)
-        if until is not None:
-            found |= {name: found[name][: until + 1] for name in ("outcome", "objects")}
-            found |= {"bytes": found["bytes"][:until], "connections": [], "broken": [0]}
-        return found
+            text, differ = f"driver fault: {fault.kind}: {fault.detail[:300]}", []
+        if not text:
+            return Compared()
+        slow = self.slowly(raw)
+        if not slow.problems:
+            slow.wavered = (
+                slow.wavered
+                or f"differed in {len(differ) or 1} of {len(first.ours) or 1} plays, not in slower ones: {text}"
+            )
+        return slow
 
+    def slowly(self, raw: dict[str, Any]) -> Compared:
+        """The same with longer pauses and limits, and with more plays."""
+        run = self.run(_slower(raw))
+        try:
+            return compare(run, self._driver(self.client), self._driver("stock"), self.facets, plays=1)
+        except DriverFault as fault:
+            return Compared([f"driver fault: {fault.kind}: {fault.detail[:300]}"])
 
-def _rest(raw: dict[str, Any]) -> dict[str, Any]:
-    return {name: raw[name] for name in ("open", "server", "schemes")}
+    def run(self, raw: dict[str, Any]) -> Run:
+        """The scenario as a run of a case."""
+        rest = {name: raw[name] for name in ("open", "server", "schemes", "routes")}
+        even = ["boundary", "given_up"]
+        case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, even=even, **rest)
+        return Run(case, self.client, case.schemes[0], case.routes[0])
+
+    def _comparison(self, raw: dict[str, Any]) -> Comparison:
+        return Comparison(self.run(raw), self._driver(self.client), self._driver("stock"), self.facets)
 
 
 def _slower(part: Any) -> Any:
@@ -123,7 +119,7 @@ def _slower(part: Any) -> Any:
 
 
 def hunt(fuzzer: Fuzzer, count: int, seed: int, part: Part) -> None:
-    """Play up to `count` scenarios; the first that differs is shrunk and kept."""
+    """Play up to `count` scenarios; the first that differs again is shrunk and kept."""
     differs: dict[str, str] = {}  # hypothesis plays the last one again
     began: list[float] = []
 
@@ -137,22 +133,24 @@ def hunt(fuzzer: Fuzzer, count: int, seed: int, part: Part) -> None:
         report_multiple_bugs=False,
         verbosity=Verbosity.quiet,
     )
-    @given(scenarios(fuzzer.kinds))
+    @given(scenarios(fuzzer.can))
     def same(raw: dict[str, Any]) -> None:
         key = json.dumps(raw)
         if key not in differs:
             if began and time.monotonic() > began[0] + SHRINK_S:
                 return
             try:
-                text = fuzzer.difference(raw)
+                found = fuzzer.compared(raw)
             except DriverSkipped:
                 part.skipped += not began
                 reject()
             part.ran += not began
-            if not text:
+            if found.wavered and not began:
+                part.wavered.append((raw, found.wavered))
+            if not found.problems:
                 return
             began.append(time.monotonic())
-            differs[key] = text
+            differs[key] = "\n".join(found.problems)
         last[:] = [raw, differs[key]]
         raise Differs(differs[key])
 
@@ -177,8 +175,11 @@ def play_part(client: str, count: int, seed: int, judge: Judge) -> Part:
     except (DriverFault, DriverSkipped) as fault:
         part.fault = str(fault)
     part.seconds = time.monotonic() - started
-    counts = f"{part.ran} scenarios, {part.skipped} skipped, {len(part.cases)} differ at first"
-    print(f"fuzz {part.adapter} {client}: {counts}, {part.seconds:.0f} s", flush=True)
+    differ = f"{len(part.cases)} differ, {len(part.wavered)} in some plays alone"
+    print(
+        f"fuzz {part.adapter} {client}: {part.ran} scenarios, {part.skipped} skipped, {differ}, {part.seconds:.0f} s",
+        flush=True,
+    )
     return part
 
 
@@ -203,8 +204,8 @@ def shares_of(
 
 
 def results_of(judges: dict[str, Judge], parts: list[Part], folder: Path) -> list[Result]:
-    """The results by adapter and client. What differs is played again, when nothing else runs; if it still differs, it
-    is written to `folder` as a case."""
+    """The results by adapter and client. What differs is played again in fresh drivers, when nothing else runs. Each
+    script that differed, once or always, is kept in `folder`."""
     results: list[Result] = []
     for name in dict.fromkeys(part.adapter for part in parts):
         mine = [part for part in parts if part.adapter == name]
@@ -216,23 +217,20 @@ def results_of(judges: dict[str, Judge], parts: list[Part], folder: Path) -> lis
     return results
 
 
-def _settled(judge: Judge, parts: list[Part]) -> list[tuple[dict[str, Any], str]]:
-    """The scenarios that still differ, alone and in fresh drivers."""
-    stay = []
-    for part in parts:
-        for case in part.cases:
-            judge.close()
-            text = Fuzzer(judge, part.client).difference(case)
-            if text:
-                stay.append((case, text))
-    return stay
-
-
 def _result(judge: Judge, client: str, parts: list[Part], folder: Path) -> Result:
     name = judge.adapter.name
     faults = [part.fault for part in parts if part.fault]
     ran, skipped = sum(part.ran for part in parts), sum(part.skipped for part in parts)
-    differ = _settled(judge, parts)
+    wavered = [one for part in parts for one in part.wavered]
+    differ = []
+    for part in parts:
+        for raw, text in zip(part.cases, part.texts, strict=True):
+            judge.close()
+            again = "\n".join(Fuzzer(judge, client).slowly(raw).problems)
+            if again:
+                differ.append((raw, again))
+            else:
+                wavered.append((raw, f"not in fresh drivers: {text}"))
     status = Status.FAULT if faults else Status.DEVIATES if differ else Status.OK
     if not faults and skipped * 2 > ran:
         status, faults = Status.DEVIATES, [f"{skipped} scenarios could not be played, beside {ran}: nothing is proved"]
@@ -241,13 +239,15 @@ def _result(judge: Judge, client: str, parts: list[Part], folder: Path) -> Resul
     result.notes = [f"{skipped} were skipped"] if skipped else []
     result.seconds = round(sum(part.seconds for part in parts), 3)
     result.problems = [*faults, *(text for _, text in differ)]
-    for number, (case, text) in enumerate(differ):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"fuzz-{name}-{client.replace(':', '-')}-{number}.yaml"
-        one = {"of": "SAME-1", "name": f"random-{number}", "title": "A random scenario", "even": ["boundary"], **case}
-        whole = {"version": 1, "family": "SAME", "cases": [one | {"same": FACETS}]}
-        file.write_text(f"# {text}".replace("\n", "\n# ") + "\n" + yaml.safe_dump(whole, sort_keys=False, width=120))
-        result.notes.append(f"kept as {file}")
+    if differ or wavered:
+        fuzzer = Fuzzer(judge, client)
+        for number, (raw, text) in enumerate([*differ, *wavered]):
+            run = fuzzer.run(raw)
+            run.case.name = f"random-{number}"
+            result.notes.append(f"kept as {keep(folder, name, run, text)}")
+    if wavered:
+        most = "\n".join(text for _, text in wavered[:3])
+        result.wavered = f"{len(wavered)} of {ran} scenarios differed in some plays alone: {most}"
     return result
 
 

@@ -190,8 +190,8 @@ def _answer() -> Strategy:
 
 
 @some.composite
-def scenarios(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
-    """A case without name: open, server, schemes, do.
+def scenarios(draw: Any, can: frozenset[str]) -> dict[str, Any]:
+    """A case without name: open, server, schemes, routes, do. `can` has the capabilities of both clients.
 
     Nothing in it races: the next request comes after the tap has done all that follows an answer, and an answer after
     the client has noted the end of its own body (undici closes a connection on which the answer came first).
@@ -199,6 +199,7 @@ def scenarios(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
     Bodies are small behind an odd answer. A client that keeps the connection, because the answer has more bytes than it
     announced, sends the next request to a closed socket. Of several writes the second fails; a joined write does not.
     """
+    kinds = tuple(sorted(name.partition(":")[2] for name in can if name.startswith("body:")))
     steps: list[dict[str, Any]] = []
     answers: list[dict[str, Any]] = []
     for _ in range(draw(_one_of(1, 2, 3, 4))):
@@ -208,7 +209,21 @@ def scenarios(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
         answers.append(answer)
         steps += [{"request": request}, {"pause_ms": 5}]
     options: dict[str, Any] = {"pool_size": 1, "keepalive": draw(_rarely(_one_of(False), _one_of(True)))}
-    if draw(_one_of(False, True)):
-        options["hooks"] = "timing"
+    if "concurrency" in can and draw(_rarely(_one_of(True), _one_of(False))):
+        # All have the same answer, and each has a connection: which one gets which is chance.
+        options["pool_size"] = count = draw(_one_of(2, 4))
+        answers.append({"delay_ms": 30, "body": {"size": draw(_one_of(2, 5000))}})
+        steps.append({"batch": {"request": draw(_batched(kinds)), "count": count}})
     scheme = draw(_one_of("http", "http", "https"))
-    return {"schemes": [scheme], "open": options, "server": {"answers": answers}, "do": steps}
+    route = "forward" if scheme == "http" else "connect"
+    if f"proxy_{route}" not in can or not draw(_rarely(_one_of(True), _one_of(False), of=4)):
+        route = "direct"
+    return {"schemes": [scheme], "routes": [route], "open": options, "server": {"answers": answers}, "do": steps}
+
+
+@cache
+@some.composite
+def _batched(draw: Any, kinds: tuple[str, ...]) -> dict[str, Any]:
+    """A plain request, which nothing but its neighbours disturbs."""
+    kind = draw(_one_of("none", *(one for one in kinds if one != "multipart")))
+    return {"method": "GET" if kind == "none" else "POST", "body": draw(_body(kind, False)), "timeout_ms": 4000}

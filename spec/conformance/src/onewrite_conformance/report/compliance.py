@@ -158,5 +158,5 @@ def _unsteady(results: list[Result]) -> list[str]:
     if not found:
         return [*lines, "None: no run failed once and passed when it was judged again."]
     for one in sorted(found, key=lambda one: (one.adapter, one.path)):
-        lines.append(f"- {one.adapter} `{one.path}`: {' '.join(one.notes[0].split())[:200]}".replace("|", "\\|"))
+        lines.append(f"- {one.adapter} `{one.path}`: {' '.join(one.wobble.split())[:200]}".replace("|", "\\|"))
     return lines

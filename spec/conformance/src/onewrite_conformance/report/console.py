@@ -66,9 +66,9 @@ def close(results: list[Result]) -> None:
     it."""
     unsteady = [result for result in results if result.judged and result.unsteady]
     if unsteady:
-        print(f"\n{len(unsteady)} unsteady runs: failed, and passed when they were judged again alone")
+        print(f"\n{len(unsteady)} unsteady runs: failed or differed, and then did not")
     for result in unsteady:
-        print(f"UNSTEADY {result.adapter}: {result.path}: {result.notes[0][:200]}")
+        print(f"UNSTEADY {result.adapter}: {result.path}: {result.wobble}")
     print(f"\n{summary(results)}" + (f", {len(unsteady)} of these passed only when judged again" if unsteady else ""))
     failed = [result for result in results if result.failing]
     for result in failed[:MOST_NAMED]:

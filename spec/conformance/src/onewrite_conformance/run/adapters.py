@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from onewrite_conformance.contract.places import ROOT
 from onewrite_conformance.driver import run_file
 from onewrite_conformance.run.known import KnownFailures
 
-__all__ = ["Adapter", "Second", "adapter_names", "adapters_of_checkout", "of_command", "of_folder", "reference"]
+__all__ = ["Adapter", "Second", "adapter_names", "adapters_of_checkout", "of_command", "of_folder"]
 
 
 @dataclass(frozen=True)
@@ -111,11 +110,3 @@ def of_command(command: str) -> Adapter:
 def adapters_of_checkout(names: Sequence[str] | None = None, root: Path = ROOT) -> list[Adapter]:
     """The adapters of this checkout that have a driver."""
     return [of_folder(root / name) for name in (adapter_names(root) if names is None else names)]
-
-
-def reference(mutant: str | None = None) -> Adapter:
-    """The judge's own client, whole or with one thing broken."""
-    command = [sys.executable, "-m", "onewrite_conformance.reference"]
-    return Adapter(
-        "reference", command + (["--break", mutant] if mutant else []), witness=mutant is None, settle=mutant is None
-    )

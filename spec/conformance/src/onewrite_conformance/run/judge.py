@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from onewrite_conformance.checks.outcome import judge
 from onewrite_conformance.checks.verdict import Verdict
@@ -36,17 +37,18 @@ class Judge:
         only: list[str] | None = None,
         stock: bool = True,
         drawn: bool = False,
+        plays: int = PLAYS,
         trace: Callable[[str], None] | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        """`drawn`: not all runs are judged, and those of SAME are played once."""
+        """`drawn`: not all runs are judged. `plays`: how often a script of SAME is played, at least."""
         self.adapter, self.requirements = adapter, requirements
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
         self.only = only
         self.stock = stock
         self.timeout_s = timeout_s
-        self.drawn = drawn
+        self.drawn, self.plays = drawn, plays
         self.bases: dict[str, str] = {}  # base library and runtime, by client kind
         self.can: dict[str, frozenset[str] | str] = {}  # capabilities by client, or why the driver lacks it
         self._trace = trace
@@ -211,8 +213,10 @@ class Judge:
         if run.case.same:
             own_text = run.client in self.adapter.own_messages or "outcome" not in run.case.same
             facets = [*run.case.same, *([] if own_text else ["message"])]
-            plays = 1 if self.drawn else PLAYS
-            verdict.problems += compare(run, driver, self.driver("stock", {}), facets, plays, self._trace)
+            ours, stock = partial(self.driver, run.client, run.case.env), partial(self.driver, "stock", {})
+            found = compare(run, ours, stock, facets, self.plays, self._trace)
+            verdict.problems += found.problems
+            result.wavered = found.wavered
         if verdict.problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:

@@ -21,7 +21,8 @@ from onewrite_conformance.driver import Driver, OpenRefused
 __all__ = ["play"]
 
 PATIENCE_S = 4.0
-QUIET_MS = 20  # a connection that is about to be closed is closed by then
+QUIET_MS = 20  # a connection that is about to be closed is closed by then,
+QUIET_FAILED_MS = 150  # or by then where a call failed: the client closes it behind the error
 
 
 def play(
@@ -103,7 +104,7 @@ def play(
             answered = all(sample.reply["outcome"] == "response" for sample in seen.samples)
             tap.settle(0.5 if answered else 0.1)
             if same:
-                seen.ended_before_close = _ended(tap)
+                seen.ended_before_close = _ended(tap, QUIET_MS if answered else QUIET_FAILED_MS)
         finally:
             if driver.alive:
                 driver.close(client)
@@ -114,6 +115,7 @@ def play(
         tap.close()
     seen.exchanges, seen.arrivals, seen.tap_faults = tap.exchanges, tap.arrivals, tap.faults
     seen.loss = read_loss() - before
+    seen.ended_unix_ns = time.time_ns()
     return seen
 
 
@@ -142,11 +144,11 @@ def _busy(exchange: Exchange) -> bool:
     return exchange.complete and not exchange.answered_ns
 
 
-def _ended(tap: Tap) -> frozenset[int]:
+def _ended(tap: Tap, quiet_ms: int) -> frozenset[int]:
     """The connections that have ended, once nothing ends any more."""
     count = -1
     while count != (count := sum(arrival.ended for arrival in tap.arrivals)):
-        _pause(tap, QUIET_MS)
+        _pause(tap, quiet_ms)
     return frozenset(arrival.index for arrival in tap.arrivals if arrival.ended)
 
 

@@ -24,5 +24,5 @@ def settle(result: Result, again: Callable[[], Result]) -> None:
     result.failed_tries = 2 if stayed else 1
     times = f"failed {result.failed_tries} of {result.tries}"
     result.status, result.level = last.status, last.level
-    result.problems = last.problems
+    result.problems, result.wavered = last.problems, last.wavered or result.wavered
     result.notes = [f"{times}, alone on the machine" if stayed else f"{times}, settled; at first: {first}", *last.notes]
