@@ -1,3 +1,3 @@
 module driver
 
-go 1.22
+go 1.25

@@ -75,18 +75,14 @@ class Fuzzer:
         first = self._comparison(raw)
         try:
             first.play(first.ways)
-            differ = first.that_differ()
-            text = first_of(first.texts(differ)) if differ else ""
+            found = first.compared(times=2)
         except DriverFault as fault:
-            text, differ = f"driver fault: {fault.kind}: {fault.detail[:300]}", []
-        if not text:
-            return Compared()
+            found = Compared([f"driver fault: {fault.kind}: {fault.detail[:300]}"])
+        if not (found.problems or found.wavered):
+            return found
         slow = self.slowly(raw)
-        if not slow.problems:
-            slow.wavered = (
-                slow.wavered
-                or f"differed in {len(differ) or 1} of {len(first.ours) or 1} plays, not in slower ones: {text}"
-            )
+        if not slow.problems and not slow.wavered:
+            slow.wavered = f"not in slower plays: {found.wavered or first_of(found.problems)}"
         return slow
 
     def slowly(self, raw: dict[str, Any]) -> Compared:
