@@ -1,77 +1,67 @@
 package io.github.onewrite.ahc;
 
-import io.github.onewrite.internal.SocketCounts;
-import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.internal.Setup;
 import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
-import io.netty.util.AttributeKey;
-import java.util.concurrent.RejectedExecutionException;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.socket.SocketChannel;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpRequest;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Prepares each new channel, and binds it to the calls it serves.
- *
- * @param nodelay counts the sockets without TCP_NODELAY, which is set; null where the client sets it itself
- */
-record ChannelSetup(OnewriteNetty onewrite, @Nullable SocketCounts nodelay) {
-    /** The call for which the channel opens a tunnel. */
-    private static final AttributeKey<OnewriteNetty.Call> MAKER = AttributeKey.valueOf(ChannelSetup.class, "maker");
+/** Prepares each new channel, after the initializer of the user. */
+final class ChannelSetup implements Consumer<Channel> {
+    private final Setup setup;
+    private final OnewriteNetty onewrite;
+    private final @Nullable Consumer<Channel> own;
+    private final boolean nodelay;
 
-    void http(Channel channel) {
-        attached(channel).place(onewrite, false);
+    ChannelSetup(Setup setup, @Nullable Consumer<Channel> own, boolean nodelay) {
+        Setup unjoined = setup.copy();
+        unjoined.config(setup.switches().withCoalesceDisabled(true));
+        this.setup = unjoined;
+        this.onewrite = OnewriteNetty.of(unjoined);
+        this.own = own;
+        this.nodelay = nodelay;
     }
 
-    void websocket(Channel channel) {
-        attached(channel);
+    @Override
+    public void accept(Channel channel) {
+        if (own != null) {
+            own.accept(channel);
+        }
+        if (nodelay && channel instanceof SocketChannel && !hasNodelay(channel)) {
+            setup.counts().withoutNodelay();
+        }
+        if (onewrite.wanted() || setup.switches().acknowledgesAtOnce()) {
+            onewrite.apply(channel.pipeline());
+            channel.pipeline().addLast("onewrite.ahc", new CodecWatch());
+        }
     }
 
-    private NettyConnection attached(Channel channel) {
-        // NettyRequestSender.abort closes the channel before it reports the timeout to the handler.
-        return NettyConnection.attach(channel, null, nodelay, ChannelSetup::maker, NettyConnection.Ends.BY_CLIENT);
+    private static boolean hasNodelay(Channel channel) {
+        return channel.config().setOption(ChannelOption.TCP_NODELAY, true)
+                && Boolean.TRUE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY));
     }
 
-    private static OnewriteNetty.@Nullable Call maker(Channel channel) {
-        return channel.attr(MAKER).get();
-    }
+    /** Above the codec, which AsyncHttpClient replaces when a tunnel is open: the handlers go beside the new one. */
+    private final class CodecWatch extends ChannelOutboundHandlerAdapter {
+        private @Nullable HttpClientCodec codec;
 
-    /** The call sends a CONNECT first. */
-    void tunnel(Channel channel, OnewriteNetty.Call call) {
-        onLoop(channel, connection -> {
-            channel.attr(MAKER).set(call);
-            connection.tunnel();
-        });
-    }
-
-    /**
-     * The channel serves the call. A pooled channel is written to from the caller's thread: this task reaches the event
-     * loop before the request does.
-     *
-     * @param joins whether reading its body does not block the event loop
-     */
-    void serve(Channel channel, OnewriteNetty.Call call, boolean joins) {
-        onLoop(channel, connection -> {
-            channel.attr(MAKER).set(null);
-            // After CONNECT there is a new codec.
-            if (connection.place(onewrite, false)) {
-                connection.serve(call, joins);
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            if (message instanceof HttpRequest) {
+                HttpClientCodec now = ctx.pipeline().get(HttpClientCodec.class);
+                if (now != codec) {
+                    codec = now;
+                    onewrite.apply(ctx.pipeline());
+                }
             }
-        });
-    }
-
-    private static void onLoop(Channel channel, Consumer<NettyConnection> task) {
-        NettyConnection connection = NettyConnection.of(channel);
-        if (connection == null) {
-            return;
-        }
-        if (channel.eventLoop().inEventLoop()) {
-            task.accept(connection);
-            return;
-        }
-        try {
-            channel.eventLoop().execute(() -> task.accept(connection));
-        } catch (RejectedExecutionException e) {
-            // The client is being closed: its loop serves no call any more.
+            ctx.write(message, promise);
         }
     }
 }

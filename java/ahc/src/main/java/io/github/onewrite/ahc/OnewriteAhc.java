@@ -4,16 +4,14 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Setup;
-import io.github.onewrite.netty.OnewriteNetty;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import java.util.function.Consumer;
 import org.asynchttpclient.AsyncHttpClientConfig;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Makes small streamed bodies of AsyncHttpClient leave in one write, checks TCP_NODELAY, and times every call.
+ * Times the exchanges of AsyncHttpClient over HTTP/1.1, and checks TCP_NODELAY.
  *
  * <pre>{@code
  * DefaultAsyncHttpClientConfig.Builder builder = OnewriteAhc.create()
@@ -22,16 +20,13 @@ import org.jspecify.annotations.Nullable;
  * AsyncHttpClient client = Dsl.asyncHttpClient(builder);
  * }</pre>
  *
- * <p>AsyncHttpClient sends a body in memory with its head. After the
- * body of an InputStream or a BodyGenerator it writes the chunked terminator separately (NettyInputStreamBody,
- * NettyBodyBody), and a file follows its head in a second write. With this, what is written within 2 ms leaves together, up to
- * {@link OnewriteConfig#coalesceMax}. Pools, retries, redirects, TLS and errors stay AsyncHttpClient's.
+ * <p>Everything else stays AsyncHttpClient's, its writes too: it sends a body in memory with the head. Streams, files and
+ * multipart messages leave in several writes, which stall at no first hop, because TCP_NODELAY is on. To join them would
+ * hold bytes while AsyncHttpClient reads an InputStream on its event loop.
  *
- * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome. Calls whose
- * handler is a WebSocketUpgradeHandler, a ResumableAsyncHandler or a TransferCompletionHandler are not timed: the client
- * tests for these classes, so they cannot be wrapped.
- *
- * <p>AsyncHttpClient's requests carry no tag: a listener factory is given null.
+ * <p>The channel is what shows the times. So each exchange is a record of its own: a redirect and a retry have one each, and a
+ * call that gets no connection has none. A call that was given up, by a time limit too, ends as {@code cancelled}. Nothing
+ * is recorded of WebSockets, of HTTP/2 and of the CONNECT of a tunnel. There is no tag: a listener factory is given null.
  */
 public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
     private final Setup setup;
@@ -47,8 +42,8 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
     }
 
     /**
-     * Applies this to a builder. Call it last: it wraps the channel initializers the builder has at this moment, and
-     * obeys the TCP_NODELAY it finds: a {@code setTcpNoDelay(false)} or a channel option of that name.
+     * Applies this to a builder. Call it last: it wraps the channel initializer the builder has at this moment, and obeys
+     * the TCP_NODELAY it finds: a {@code setTcpNoDelay(false)} or a channel option of that name.
      *
      * @return the same builder; it stays as it is when all is switched off, or when this or another customizer was applied
      *     to it before
@@ -56,24 +51,17 @@ public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {
     public DefaultAsyncHttpClientConfig.Builder apply(DefaultAsyncHttpClientConfig.Builder builder) {
         OnewriteConfig config = setup.switches();
         AsyncHttpClientConfig before = builder.build();
-        if (config.disabled() || before.getRequestFilters().stream().anyMatch(TimingFilter.class::isInstance)) {
+        Consumer<Channel> own = before.getHttpAdditionalChannelInitializer();
+        if (config.disabled() || own instanceof ChannelSetup) {
             return builder;
         }
         setup.applied();
+        setup.note("coalesce", "left to AsyncHttpClient, which sends a body in memory with its head");
         boolean named = !before.isTcpNoDelay() || before.getChannelOptions().containsKey(ChannelOption.TCP_NODELAY);
         if (named) {
             setup.note("nodelay", "left to the client, which sets it itself");
         }
-        OnewriteNetty onewrite = OnewriteNetty.of(setup);
-        ChannelSetup channels = new ChannelSetup(onewrite, config.guardsNodelay() && !named ? setup.counts() : null);
-        builder.setHttpAdditionalChannelInitializer(
-                after(before.getHttpAdditionalChannelInitializer(), channels::http));
-        builder.setWsAdditionalChannelInitializer(
-                after(before.getWsAdditionalChannelInitializer(), channels::websocket));
-        return builder.addRequestFilter(new TimingFilter(onewrite, channels));
-    }
-
-    private static Consumer<Channel> after(@Nullable Consumer<Channel> first, Consumer<Channel> second) {
-        return first == null ? second : first.andThen(second);
+        return builder.setHttpAdditionalChannelInitializer(
+                new ChannelSetup(setup, own, config.guardsNodelay() && !named));
     }
 }

@@ -5,8 +5,10 @@ import io.github.onewrite.TimingListener;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -28,30 +30,36 @@ final class HookBeans implements SmartInitializingSingleton {
 
     void addTo(OnewriteReactorNetty onewrite) {
         ResolvableType consumer = ResolvableType.forClassWithGenerics(Consumer.class, Timing.class);
-        each(consumer, (Consumer<Timing>) timing -> {})
-                .forEach(hook -> onewrite.onTiming(timing -> hook.get().accept(timing)));
-        each(ResolvableType.forClass(TimingListener.class), SILENT)
-                .forEach(hook -> onewrite.listenerFactory((method, url, tag) -> hook.get()));
-        TimingListener.Factory silent = (method, url, tag) -> SILENT;
-        each(ResolvableType.forClass(TimingListener.Factory.class), silent)
-                .forEach(hook -> onewrite.listenerFactory(
+        this.<Consumer<Timing>>each(
+                consumer,
+                timing -> {},
+                hook -> onewrite.onTiming(timing -> hook.get().accept(timing)));
+        this.<TimingListener>each(
+                ResolvableType.forClass(TimingListener.class),
+                SILENT,
+                hook -> onewrite.listenerFactory((method, url, tag) -> hook.get()));
+        this.<TimingListener.Factory>each(
+                ResolvableType.forClass(TimingListener.Factory.class),
+                (method, url, tag) -> SILENT,
+                hook -> onewrite.listenerFactory(
                         (method, url, tag) -> hook.get().create(method, url, tag)));
     }
 
-    /** One for each bean of a type, in their order; this hook until it is looked up. */
-    private <T> List<AtomicReference<T>> each(ResolvableType type, T none) {
-        List<AtomicReference<T>> hooks = new ArrayList<>();
+    /** Adds a hook for each bean of a type, in their order: this one until the bean is looked up. */
+    private <T> void each(ResolvableType type, T none, Consumer<Supplier<T>> add) {
         // Makes no bean.
-        for (String ignored : BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type, true, false)) {
-            hooks.add(new AtomicReference<>(none));
+        int count = BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type, true, false).length;
+        AtomicReferenceArray<T> hooks = new AtomicReferenceArray<>(count);
+        for (int i = 0; i < count; i++) {
+            int index = i;
+            add.accept(() -> Objects.requireNonNullElse(hooks.get(index), none));
         }
         lookups.add(() -> {
             List<T> made = beans.<T>getBeanProvider(type).orderedStream().toList();
-            for (int i = 0; i < Math.min(made.size(), hooks.size()); i++) {
-                hooks.get(i).set(made.get(i));
+            for (int i = 0; i < Math.min(made.size(), count); i++) {
+                hooks.set(i, made.get(i));
             }
         });
-        return hooks;
     }
 
     @Override
