@@ -54,11 +54,11 @@ export function readEnvironment (env) {
   }
   for (const option of NAMES) {
     const name = BOOLEANS[option]
-    const value = (env[name] ?? '').toLowerCase()
+    const value = (env[name] ?? '').trim().toLowerCase()
     config[option] = TRUE.includes(value)
     if (!TRUE.includes(value) && !FALSE.includes(value)) warn(name, `one of ${[...TRUE, ...FALSE].join(' ').trim()}`)
   }
-  const max = env.ONEWRITE_COALESCE_MAX ?? ''
+  const max = (env.ONEWRITE_COALESCE_MAX ?? '').trim()
   if (/^\d{1,5}$/.test(max) && Number(max) <= COALESCE_MAX) config.coalesceMax = Number(max)
   else if (max !== '') warn('ONEWRITE_COALESCE_MAX', `a whole number of bytes from 0 to ${COALESCE_MAX}`)
   return Object.freeze(config)
@@ -107,6 +107,7 @@ export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) 
 /**
  * Options with others in the place of some. An instance of a class is read only when the base library reads it, because
  * it may have getters and inherited values.
+ * @param {any} options
  * @param {Record<PropertyKey, unknown>} others
  * @param {(key: PropertyKey) => boolean} [isHidden]
  * @returns {any}
@@ -127,15 +128,9 @@ export function withOthers (options, others, isHidden = () => false) {
   return new Proxy({}, handler)
 }
 
-/** @param {any} opts of a dispatch @param {Record<PropertyKey, unknown>} others @returns {any} opts with them */
-export function withKeys (opts, others) {
-  if (opts === null || typeof opts !== 'object') return opts
-  const prototype = Object.getPrototypeOf(opts)
-  return prototype === Object.prototype || prototype === null ? { ...opts, ...others } : withOthers(opts, others)
-}
-
 /**
  * The base library's options: the user's without ours, with others in the place of some.
+ * @param {any} options
  * @param {Record<PropertyKey, unknown>} [others]
  * @returns {any}
  */

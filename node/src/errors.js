@@ -2,6 +2,7 @@
 
 /** A runtime that has no undici and no node:http of Node. `code` is always `ONEWRITE_UNSUPPORTED_RUNTIME`. */
 export class UnsupportedRuntimeError extends Error {
+  /** @param {string} message */
   constructor (message) {
     super(message)
     this.name = 'UnsupportedRuntimeError'
@@ -53,6 +54,7 @@ const KINDS = {
 /**
  * The kind of an error, as named in spec/events.yaml. Also reads `cause` and the parts of an AggregateError. Cannot
  * throw: a caller may abort with any value, also one whose every property throws.
+ * @param {any} error
  * @returns {ErrorKind}
  */
 export function errorKind (error) {
@@ -66,7 +68,7 @@ export function errorKind (error) {
   return 'other'
 }
 
-/** @returns {ErrorKind | null} null: its cause may have a kind */
+/** @param {any} error @returns {ErrorKind | null} null: its cause may have a kind */
 function ownKind (error) {
   const { code, name } = error
   const message = String(error.message)

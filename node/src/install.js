@@ -5,7 +5,7 @@ import * as undici from 'undici'
 import { base } from './base-version.js'
 import { resolveConfig } from './config.js'
 import { guardStatus } from './http/guard.js'
-import { hookFailures, mergeHooks } from './timing/hooks.js'
+import { hookFailures, mergeHooks, switchHooksOff } from './timing/hooks.js'
 import { Agent } from './undici/agent.js'
 import { kConfig } from './undici/dispatch.js'
 import { configOf } from './undici/factory.js'
@@ -34,6 +34,7 @@ let hooksOfAll = null
 export class Installation {
   #hooks
 
+  /** @internal @param {Hooks | null} hooks */
   constructor (hooks) { this.#hooks = hooks }
 
   /**
@@ -50,7 +51,7 @@ export class Installation {
 
 /**
  * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too: an Agent in the place
- * of undici's default Agent, an EnvHttpProxyAgent with the same proxies in the place of one. Any other dispatcher
+ * of undici's default Agent, an EnvHttpProxyAgent in the place of the one of NODE_USE_ENV_PROXY. Any other dispatcher
  * stays, with one warning: it was chosen. `status()` says which.
  *
  * Called again, it adds its hooks to those that are there, and its options replace those that it names. With
@@ -74,6 +75,10 @@ export function install (added = {}) {
   // It throws for a bad option of undici's; nothing is changed then.
   const agent = suits || place.Class === undefined ? null : agentFor(place, all, timed)
   options = all
+  // It also ends the hooks that were set before, of this and of each dispatcher.
+  const { hooksDisabled } = resolveConfig(all)
+  switchHooksOff(hooksDisabled)
+  if (hooksDisabled) hooksOfCalls.clear()
   if (hooks !== null) hooksOfCalls.add(hooks)
   hooksOfAll = mergeHooks([...hooksOfCalls])
   if (place.Class === undefined) leave(String(place.found))
@@ -103,6 +108,7 @@ function leave (name) {
   process.emitWarning(message, { code: 'ONEWRITE_DISPATCHER_LEFT' })
 }
 
+/** @param {string} name of a class of undici */
 function howToUseOurs (name) {
   const ours = ['ProxyAgent', 'EnvHttpProxyAgent', 'RetryAgent'].includes(name) ? name : 'Agent'
   const how = name === 'MockAgent' ? 'new MockAgent({ agent: new Agent() })' : `new ${ours}(…) with the same options`
@@ -117,6 +123,7 @@ function howToUseOurs (name) {
  */
 export function uninstall () {
   options = {}
+  switchHooksOff(false)
   hooksOfCalls.clear()
   hooksOfAll = left = null
   if (installed === null) return false
@@ -156,6 +163,7 @@ export function status () {
   const { version, supported } = base
   const disabled = config.disabled ? 'ONEWRITE_DISABLED is set' : undefined
   const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
+  /** @param {keyof typeof config} option */
   const unless = (option, otherwise = 'on') => offBecause ?? (config[option] ? `${option} is true` : otherwise)
   const wire = config.observe ? 'observe is true' : 'on'
   return {
@@ -169,7 +177,7 @@ export function status () {
       'http.client.request.created (guardNodeHttp)': guardStatus(),
       'socket.setNoDelay of each connection': unless('nodelayDisabled', wire),
       'socket.write, socket.uncork of each connection': unless('coalesceDisabled', wire),
-      '_write, _writev of sockets; push, _destroy in node:http (timing)': unless('hooksDisabled', 'waits for a hook')
+      '_write, _writev of sockets; push in node:http (timing)': unless('hooksDisabled', 'waits for a hook')
     },
     options: config,
     hooks: hooksOfAll === null ? 0 : hooksOfAll.timings.length + hooksOfAll.listeners.length,
@@ -186,6 +194,7 @@ function stateOfFetch () {
 /** @param {Place} place @param {AgentOptions} given @param {boolean} timed its clients take times */
 function agentFor ({ Class = Agent, options }, given, timed) {
   const { hooks, ...config } = configOf(given, true, given.connect)
+  // Hooks are asked for at each call.
   const own = { ...config, timed, get hooks () { return hooksOfAll } }
   return new Class(/** @type {any} */ ({ ...options, ...given, [kConfig]: own }))
 }

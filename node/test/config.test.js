@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import * as undici from 'undici'
 import { isSupported } from '../src/base-version.js'
 import { mostHeld, readEnvironment, resolveConfig, setsNoDelay } from '../src/config.js'
-import { Agent, agentFactory, clientFactory, Pool } from '../src/index.js'
+import { Agent, clientFactory, Pool } from '../src/index.js'
 import { startTap } from './support/tap.js'
 
 test('what is switched off is left to the base library; the rest is not', () => {
@@ -38,7 +38,7 @@ describe('the environment', () => {
   test('1 true yes on are true, 0 false no off are not, in any case; empty is unset', () => {
     for (const name of ['DISABLED', 'NODELAY_DISABLED', 'COALESCE_DISABLED', 'HOOKS_DISABLED', 'OBSERVE']) {
       for (const [words, wanted] of /** @type {[string, number][]} */ ([['1 true yes on TRUE Yes oN', 1], ['0 false no off FALSE No oFF', 0]])) {
-        for (const word of words.split(' ')) {
+        for (const word of words.split(' ').flatMap((word) => [word, ` ${word}\r\n`])) {
           const { config, seen } = warningsOf({ [`ONEWRITE_${name}`]: word })
           assert.deepEqual([Object.values(config).filter((value) => value === true).length, seen], [wanted, []], `${name}=${word}`)
         }
@@ -47,7 +47,7 @@ describe('the environment', () => {
     assert.deepEqual(warningsOf({ ONEWRITE_DISABLED: '', ONEWRITE_COALESCE_MAX: '' }), warningsOf({}))
   })
   test('a bad value warns once and is ignored', () => {
-    for (const env of [{ ONEWRITE_HOOKS_DISABLED: '2' }, { ONEWRITE_DISABLED: ' true' }, { ONEWRITE_DISABLED: 'yes please' }, { ONEWRITE_COALESCE_MAX: '20000' }, { ONEWRITE_COALESCE_MAX: '-1' }, { ONEWRITE_COALESCE_MAX: '1k' }]) {
+    for (const env of [{ ONEWRITE_HOOKS_DISABLED: '2' }, { ONEWRITE_DISABLED: 'yes please' }, { ONEWRITE_COALESCE_MAX: '20000' }, { ONEWRITE_COALESCE_MAX: '-1' }, { ONEWRITE_COALESCE_MAX: '1k' }]) {
       const { config, seen } = warningsOf(env)
       assert.deepEqual(config, warningsOf({}).config)
       assert.equal(seen.length, 1)
@@ -91,7 +91,7 @@ test('the user\'s noDelay is obeyed', async () => {
   // Wrapped, not replaced: undici and this package call it on the real socket.
   net.Socket.prototype.setNoDelay = function (on) { calls.push(on); return original.call(this, on) }
   try {
-    const makers = [(options) => new Agent(options), (options) => new undici.Agent({ ...options, factory: agentFactory() })]
+    const makers = [(options) => new Agent(options)]
     for (const [make, noDelay, wanted] of makers.flatMap((make) => [[make, undefined, true], [make, true, true], [make, false, false]])) {
       calls.length = 0
       const agent = make({ connect: noDelay === undefined ? {} : { noDelay } })
@@ -107,7 +107,7 @@ test('the user\'s noDelay is obeyed', async () => {
 
 test('a factory takes ours alone', () => {
   for (const name of ['connections', 'on_timing']) {
-    for (const factory of [clientFactory, agentFactory]) {
+    for (const factory of [clientFactory]) {
       assert.throws(() => factory(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(name) })
     }
   }

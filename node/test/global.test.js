@@ -133,25 +133,16 @@ describe('a proxy is never bypassed', () => {
     assert.deepEqual([proxied, state.startsWith('left')], [1, true])
   })
 
-  test('EnvHttpProxyAgent from the environment, and its NO_PROXY', async () => {
-    const set = 'undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent())'
-    assert.deepEqual(await run(script(set), { env: { HTTP_PROXY: proxy.url } }), { ...on, proxied: 1 })
-    assert.deepEqual(await run(script(set), { env: { HTTP_PROXY: proxy.url, NO_PROXY: 'localhost' } }), { ...on, proxied: 0 })
-    assert.deepEqual(await run(script(set)), { ...on, proxied: 0 })
-    // The environment is that of when it was made.
-    assert.deepEqual(await run(script(`${set}; process.env.HTTP_PROXY = ${JSON.stringify(proxy.url)}`)), { ...on, proxied: 0 })
-  })
-
-  test('EnvHttpProxyAgent with options', async () => {
-    const set = (options) => `undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent(${JSON.stringify(options)}))`
-    assert.deepEqual(await run(script(set({ httpProxy: proxy.url }))), { ...on, proxied: 1 })
-    assert.deepEqual(await run(script(set({ httpProxy: proxy.url, noProxy: 'localhost' }))), { ...on, proxied: 0 })
-    assert.deepEqual(await run(script(set({ httpProxy: proxy.url, noProxy: '' })), { env: { NO_PROXY: 'localhost' } }), { ...on, proxied: 1 })
-    assert.deepEqual(await run(script(set({ httpProxy: proxy.url, keepAliveTimeout: 1000, proxyTunnel: true }))), { ...on, proxied: 1 })
-    const [{ proxied, answer }] = [await run(script(set({ httpProxy: proxy.url, noProxy: 'localhost:1' }), `
-      process.env.NO_PROXY = '*'
-      await fetch(URL)`))]
-    assert.deepEqual([proxied, answer], [2, 200])
+  test('an EnvHttpProxyAgent of the program stays, with one warning that names the class to use', async () => {
+    for (const [options, env, proxied] of /** @type {[any, any, number][]} */ ([
+      [{}, { HTTP_PROXY: proxy.url }, 1],
+      [{}, { HTTP_PROXY: proxy.url, NO_PROXY: 'localhost' }, 0],
+      [{ httpProxy: proxy.url, noProxy: '' }, { NO_PROXY: 'localhost' }, 1]
+    ])) {
+      const { state, ...rest } = await run(script(`undici.setGlobalDispatcher(new undici.EnvHttpProxyAgent(${JSON.stringify(options)}))`), { env })
+      assert.deepEqual(rest, { answer: 200, timings: 0, warnings: ['ONEWRITE_DISPATCHER_LEFT'], ours: false, proxied })
+      assert.match(state, /use new EnvHttpProxyAgent\(…\) .* of onewrite/)
+    }
   })
 
   const supported = process.allowedNodeEnvironmentFlags.has('--use-env-proxy')

@@ -98,17 +98,15 @@ describe('an interceptor that', () => {
   })
 })
 
-test('a retry below any interceptor is an attempt of the same call; above one that hides all it knows, each try is a call', async () => {
+test('a retry is an attempt of the same call, above and below any interceptor', async () => {
   let count = 0
   const server = await startServer((socket) => count++ % 2 === 0 ? socket.write('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n') : answerOk(socket))
   const attempt = (at) => ['attemptStart', 'queueStart', 'queueEnd', 'attemptEnd'].map((each) => each + at)
   const retry = undici.interceptors.retry({ minTimeout: 1 })
-  const hidden = 'makes its own options and wraps the handler, later'
   const joined = ['callStart', ...attempt(0), ...attempt(1), 'callEnd1']
   for (const [name, chain, statuses, events] of /** @type {[string, any[], number[][], string[]][]} */ ([
     ...Object.entries(interceptors).map(([name, each]) => [name, [retry, each], [[503, 200]], joined]),
-    ['below a retry', [interceptors['makes its own options and wraps the handler'], retry], [[503, 200]], joined],
-    [hidden, [interceptors[hidden], retry], [[503], [200]], [0, 1].flatMap(() => ['callStart', ...attempt(0), 'callEnd0'])]
+    ...Object.entries(interceptors).map(([name, each]) => [name, [each, retry], [[503, 200]], joined])
   ])) {
     const seen = recorder()
     const agent = new Agent({ connections: 1, ...seen.hooks })
@@ -130,12 +128,10 @@ test('a composed call that runs delays no event of other requests', { timeout: 2
   const send = (dispatcher) => undici.request(server.origin, { dispatcher }).then(({ body }) => body.text())
   const first = send(agent.compose(undici.interceptors.retry()))
   await until(() => answers.length === 1)
-  // These wait for the connection.
-  for (const dispatcher of [agent.compose(undici.interceptors.retry()), agent]) {
-    seen.clear()
-    send(dispatcher).catch(() => {})
-    assert.equal(names(), 'callStart attemptStart queueStart')
-  }
+  // It waits for the connection; a handler above may still take it as an attempt, so it tells nothing.
+  seen.clear()
+  const second = send(agent).catch(() => {})
+  assert.equal(names(), '')
   // An interceptor that passes the request to nobody.
   new Agent(recorder().hooks).compose(() => (opts, handler) => true).dispatch({ origin: server.origin, path: '/', method: 'GET' }, new Wrapping({}))
   const other = recorder()
@@ -146,7 +142,9 @@ test('a composed call that runs delays no event of other requests', { timeout: 2
   request.destroy()
   answers[0]()
   assert.equal(await first, 'ok')
+  await until(() => seen.timings.length === 1)
   await agent.destroy()
+  await second
   await server.close()
 })
 

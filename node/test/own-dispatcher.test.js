@@ -1,9 +1,9 @@
-// Hooks of clientFactory() and agentFactory(), in dispatchers of undici.
+// Hooks of clientFactory(), in dispatchers of undici.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
-import { agentFactory, clientFactory } from '../src/index.js'
+import { clientFactory } from '../src/index.js'
 import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity } from './support/tap.js'
@@ -16,7 +16,7 @@ const poolOf = (hooks) => (origin, options) => new undici.Pool(origin, { ...opti
 const makers = {
   'clientFactory() in a Pool': (origin, hooks, connections) => new undici.Pool(origin, { connections, connect, factory: clientFactory(hooks) }),
   'clientFactory() in a BalancedPool': (origin, hooks, connections) => new undici.BalancedPool([origin], { connections, connect, factory: poolOf(hooks) }),
-  'agentFactory() in an Agent': (origin, hooks, connections) => new undici.Agent({ connections, connect, factory: agentFactory(hooks) })
+  'clientFactory() in the pools of an Agent': (origin, hooks, connections) => new undici.Agent({ connections, connect, factory: poolOf(hooks) })
 }
 
 for (const [name, make] of Object.entries(makers)) {
@@ -62,25 +62,3 @@ for (const [name, make] of Object.entries(makers)) {
     })
   })
 }
-
-test('with agentFactory() the record has the wait in the pool', async () => {
-  const waiting = []
-  const server = await startServer((socket) => { if (waiting.push(socket) === 2) release() })
-  const release = () => { for (const socket of waiting.splice(0)) answerOk(socket) }
-  const seen = recorder()
-  const dispatcher = new undici.Agent({ connections: 2, factory: agentFactory(seen.hooks) })
-  try {
-    // Two requests hold the connections until both have arrived, so the other two wait.
-    await Promise.all(Array.from({ length: 4 }, async () => (await undici.request(server.origin, { dispatcher })).body.text()))
-    await until(() => seen.timings.length === 4)
-    const [first, second, ...late] = seen.timings
-    const freed = Math.min(...[first, second].map(({ startedAtMonoNs, totalNs }) => startedAtMonoNs + totalNs))
-    for (const { startedAtMonoNs, queueNs } of late) {
-      assert.ok(startedAtMonoNs < freed)
-      assert.ok(startedAtMonoNs + queueNs >= freed)
-    }
-  } finally {
-    await dispatcher.destroy()
-    await server.close()
-  }
-})

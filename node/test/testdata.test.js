@@ -6,7 +6,6 @@ import { describe, test } from 'node:test'
 import { inspect } from 'node:util'
 import { errorKind } from '../src/errors.js'
 import { otelAttributes, otelPhases } from '../src/opentelemetry/attributes.js'
-import { Attempt } from '../src/timing/attempt.js'
 import { Steps } from '../src/timing/connection.js'
 import { redactUrl } from '../src/timing/redact.js'
 import { Timing } from '../src/timing/record.js'
@@ -38,40 +37,49 @@ function recordOf ({ record }) {
       tlsStartNs: ns('tls_start'),
       tlsEndNs: ns('tls_end')
     })
-    return Object.assign(new Attempt(attempt.index, ns('attempt_start')), {
+    return {
+      index: attempt.index,
+      startNs: ns('attempt_start'),
       outcome: attempt.outcome,
       errorPhase: attempt.outcome === 'ok' ? undefined : at.response_start ? 'receive' : at.request_end ? 'wait' : at.request_start ? 'send' : record.error_phase,
-      endedAtMonoNs: ns('attempt_end'),
+      endNs: ns('attempt_end'),
       connId: attempt.conn_id,
       connRequests: attempt.conn_requests,
       reused: attempt.reused,
       idleNs: attempt.idle_ns,
+      proxy: attempt.proxy,
       steps,
-      queueEndMonoNs: ns('queue_end'),
-      requestStartMonoNs: ns('request_start'),
-      requestEndMonoNs: ns('request_end'),
+      queueEndNs: ns('queue_end'),
+      requestStartNs: ns('request_start'),
+      requestEndNs: ns('request_end'),
       bytesSent: attempt.bytes_sent,
       writes: attempt.writes,
-      responseStartMonoNs: ns('response_start'),
-      responseEndMonoNs: ns('response_end'),
+      responseStartNs: ns('response_start'),
+      responseEndNs: ns('response_end'),
+      answered: attempt.bytes_received !== undefined,
       bytesReceived: attempt.bytes_received,
       status: attempt.status
-    })
+    }
   })
-  const timing = new Timing(undefined, record.method, record.url, undefined, record.started_at_mono_ns, attempts)
-  // The wall clock of the table is not this machine's.
-  Object.defineProperty(timing, 'startedAtUnixNs', { value: record.started_at_unix_ns })
-  return Object.assign(timing, {
+  const timing = new Timing(/** @type {any} */ ({
+    method: record.method,
+    origin: record.url,
+    beganNs: record.started_at_mono_ns,
+    attempts,
+    lastAttempt: attempts.at(-1),
+    closed: true,
     outcome: record.outcome,
     errorKind: record.error_kind,
     errorPhase: record.error_phase,
-    endedAtMonoNs: record.started_at_mono_ns + record.total_ns
-  })
+    endNs: record.started_at_mono_ns + record.total_ns
+  }))
+  // The wall clock of the table is not this machine's.
+  return Object.defineProperty(timing, 'startedAtUnixNs', { value: record.started_at_unix_ns })
 }
 
 const { records } = table('records')
 /** Node has no call for TCP_INFO, so no record has its evidence. */
-const HAS = ['queue', 'dns_split', 'attempts']
+const HAS = ['queue', 'dns_split', 'attempts', 'proxy_forward', 'proxy_connect']
 const skipped = ({ record }) => {
   const lacking = (records[record].needs ?? []).filter((need) => !HAS.includes(need))
   return lacking.length > 0 && `no ${lacking.join(', ')}`

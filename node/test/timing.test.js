@@ -267,7 +267,11 @@ test('event.timing is the record that is being filled, which onTiming gets at th
 test('a record cannot be changed, so each hook gets the same', () => withAgent(answerOk, {}, async ({ send, seen }) => {
   await (await send()).body.text()
   const timing = await seen.last()
-  for (const value of [timing, timing.attempts, timing.attempts[0]]) assert.ok(Object.isFrozen(value))
+  const { status, attempts: [attempt] } = timing
+  assert.throws(() => { timing.status = 1 }, TypeError)
+  assert.throws(() => { attempt.status = 1 }, TypeError)
+  assert.throws(() => timing.attempts.push(attempt), TypeError)
+  assert.deepEqual([timing.status, attempt.status, timing.attempts.length], [status, status, 1])
 }))
 
 describe('with interceptors composed on the agent', () => {

@@ -3,94 +3,107 @@
 import http from 'node:http'
 import https from 'node:https'
 import { mostHeld, resolveConfig, withoutOurs } from '../config.js'
-import { Connection, detach } from '../timing/connection.js'
-import { resolveHooks } from '../timing/hooks.js'
+import { hide } from '../patch.js'
+import { connectionOf, detach } from '../timing/connection.js'
+import { hooksOf, resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
-import { timeRequest } from './timed-request.js'
+import { followed, timeRequest } from './timed-request.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
+/** @typedef {http.AgentOptions & Options} HttpAgentOptions */
+/** @typedef {https.AgentOptions & Options} HttpsAgentOptions */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
+/**
+ * `onSocket` is the listener for 'socket' of all requests; null: their writes are Node's.
+ * @typedef {object} State
+ * @property {import('../config.js').Config} config
+ * @property {import('../timing/hooks.js').Hooks | null} hooks
+ * @property {object} source
+ * @property {((socket: any) => void) | null} onSocket
+ */
 
-/** On a socket: the agent that has set it up. */
-const kAgent = Symbol('onewrite agent')
+/** On an agent. Not a #field: agents are copied, inherited from and put into a Proxy. */
+const kState = Symbol('onewrite state')
+
+/** @param {Options} given @returns {State} */
+function stateOf (given) {
+  const config = resolveConfig(given)
+  const max = mostHeld(config)
+  /** @this {any} @param {any} socket */
+  const onSocket = function (socket) { joinTurn(this, socket, max) }
+  return { config, hooks: resolveHooks(given, config), source: {}, onSocket: max > 0 ? onSocket : null }
+}
+
+/** Of a copy without the state. @type {State | null} */
+let ofCopies = null
 
 /**
  * Overrides the documented method `createConnection`; `addRequest`, which Node calls with each request; and
  * `removeSocket`, which it calls when a socket leaves the agent.
  * @param {any} Base the agent of node:http or node:https
+ * @param {boolean} secure
  */
 const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
-  #config
-  #owner
-  /** Listener for 'socket' of all requests; null: their writes are Node's. */
-  #onSocket
-
+  /** @param {any} options */
   constructor (options) {
     // Node takes null.
-    const given = options ?? {}
-    const config = resolveConfig(given)
-    const hooks = resolveHooks(given, config)
+    const state = stateOf(options ?? {})
     super(withoutOurs(options))
-    this.#config = config
-    this.#owner = { hooks }
-    const max = mostHeld(config)
-    /** @this {http.ClientRequest} */
-    const onSocket = function (socket) { joinTurn(this, socket, max) }
-    this.#onSocket = max > 0 ? onSocket : null
+    hide(this, kState, state)
   }
+
+  /** @returns {State} */
+  get [kState] () { return (ofCopies ??= stateOf({})) }
 
   /** @param {any} options of the connection @param {OnSocket} [callback] */
   createConnection (options, callback) {
-    if (this.#config.disabled) return super.createConnection(options, callback)
-    const host = String(options.host ?? options.socketPath ?? '')
-    const connection = this.#owner.hooks === null ? null : new Connection(host, secure)
+    const state = this[kState]
+    if (state.config.disabled) return super.createConnection(options, callback)
     // Node returns the socket; through a proxy it passes it to the callback.
-    const withSetUp = (error, socket) => {
-      if (socket) this.#setUp(socket, options, connection)
-      callback?.(error, socket)
-    }
-    const socket = super.createConnection(options, callback && withSetUp)
-    if (socket) this.#setUp(socket, options, connection)
+    const withSetUp = callback && ((/** @type {Error | null} */ error, /** @type {any} */ socket) => {
+      if (socket) setUp(socket, options, state, secure)
+      callback(error, socket)
+    })
+    const socket = super.createConnection(options, withSetUp)
+    if (socket) setUp(socket, options, state, secure)
     return socket
-  }
-
-  #setUp (socket, options, connection) {
-    if (socket[kAgent] === this) return
-    socket[kAgent] = this
-    // For an absent option it is on; for false Node's own agent has switched it off.
-    if (options.noDelay !== false) setNoDelay(socket, this.#config, true)
-    if (connection === null) return
-    if (socket.connecting) connection.follow(socket)
-    else connection.cannotFollow()
-    connection.attach(socket, true)
   }
 
   // The one place where Node passes a request to its agent. It is not documented; agent-base and others rely on it.
   // What Node throws here it throws in the caller's http.request(), so nothing may be deferred.
+  /** @param {any} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
-    if (this.#config.disabled) return super.addRequest(request, options, ...rest)
-    const timed = this.#owner.hooks !== null
-    const call = timed ? timeRequest(request, options, this.#owner, this.#onSocket) : null
-    if (!timed && this.#onSocket !== null) request.once('socket', this.#onSocket)
+    const state = this[kState]
+    if (state.config.disabled) return super.addRequest(request, options, ...rest)
+    const hooks = hooksOf(state)
+    const call = hooks === null ? null : timeRequest(request, Object(options), state, hooks, state.onSocket)
+    if (call === null && state.onSocket !== null) request.once('socket', state.onSocket)
     try {
       super.addRequest(request, options, ...rest)
     } catch (error) {
       // The caller gets the error, and there will be no event.
-      call?.fail(error)
+      call?.failed(error)
       throw error
     }
   }
 
-  /** Node calls it also for a socket that becomes idle; that one carries no request. */
+  /**
+   * Node calls it also for a socket that becomes idle; that one carries no request.
+   * @param {any} socket @param {any} options
+   */
   removeSocket (socket, options) {
-    if (socket._httpMessage) {
-      delete socket[kAgent]
-      detach(socket)
-    }
+    if (socket._httpMessage) detach(socket)
     return super.removeSocket(socket, options)
   }
 })
+
+/** @param {any} socket @param {any} options of its connection @param {State} state @param {boolean} secure */
+function setUp (socket, options, state, secure) {
+  // For an absent option it is on; for false Node's own agent has switched it off.
+  if (options.noDelay !== false) setNoDelay(socket, state.config, true)
+  if (hooksOf(state) !== null && connectionOf(socket) === null) followed(socket, options, secure)
+}
 
 /** @type {typeof http.Agent} */
 const HttpBase = withOurs(http.Agent, false)
@@ -103,7 +116,7 @@ const HttpsBase = withOurs(https.Agent, true)
  */
 export class HttpAgent extends HttpBase {
   /**
-   * @param {http.AgentOptions & Options} [options]
+   * @param {HttpAgentOptions} [options]
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (options = {}) { super(options) }
@@ -112,7 +125,7 @@ export class HttpAgent extends HttpBase {
 /** The same for https. Node 20 and 22 themselves never set TCP_NODELAY on TLS sockets (nodejs/node issue 62003). */
 export class HttpsAgent extends HttpsBase {
   /**
-   * @param {https.AgentOptions & Options} [options]
+   * @param {HttpsAgentOptions} [options]
    * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
    */
   constructor (options = {}) { super(options) }

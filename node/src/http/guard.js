@@ -17,9 +17,17 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const CHANNEL = `http.client.request.${major > 22 || (major === 22 && minor >= 12) ? 'created' : 'start'}`
 let guarding = false
 
-function setNoDelay (/** @type {any} */ { request }) {
+/** A connection may be any Duplex, without this method. @param {any} socket */
+function setNoDelay (socket) {
+  if (typeof socket?.setNoDelay === 'function') socket.setNoDelay(true)
+}
+
+/** @param {any} message of the channel; its request may be one of a mock */
+function onRequest ({ request }) {
   // An agent made with `noDelay: false` keeps Nagle's algorithm.
-  if (request.agent?.options?.noDelay !== false) request.setNoDelay(true)
+  if (request?.agent?.options?.noDelay === false) return
+  if (request?.socket) setNoDelay(request.socket)
+  else if (typeof request?.once === 'function') request.once('socket', setNoDelay)
 }
 
 /**
@@ -30,7 +38,7 @@ function setNoDelay (/** @type {any} */ { request }) {
  */
 export function guardNodeHttp () {
   if (!setsNoDelay(resolveConfig())) return false
-  if (!guarding) diagnosticsChannel.subscribe(CHANNEL, setNoDelay)
+  if (!guarding) diagnosticsChannel.subscribe(CHANNEL, onRequest)
   guarding = true
   return true
 }
@@ -44,6 +52,6 @@ export function guardStatus () {
 
 /** Undoes `guardNodeHttp()`. Connections that have TCP_NODELAY keep it. */
 export function unguardNodeHttp () {
-  if (guarding) diagnosticsChannel.unsubscribe(CHANNEL, setNoDelay)
+  if (guarding) diagnosticsChannel.unsubscribe(CHANNEL, onRequest)
   guarding = false
 }

@@ -5,3 +5,10 @@ export { guardNodeHttp, unguardNodeHttp } from './guard.js'
 export { withTimingId } from '../timing/id.js'
 export { Timing } from '../timing/record.js'
 export { hookFailures } from '../timing/hooks.js'
+
+/** @typedef {import('../config.js').Options} Options */
+/** @typedef {import('../timing/events.js').TimingEvent} TimingEvent */
+/** @typedef {import('../timing/events.js').TimingListener} TimingListener */
+/** @typedef {import('../timing/record.js').Attempt} Attempt */
+/** @typedef {import('./agent.js').HttpAgentOptions} HttpAgentOptions */
+/** @typedef {import('./agent.js').HttpsAgentOptions} HttpsAgentOptions */

@@ -1,170 +1,254 @@
 /**
- * Times one request of node:http by its events, by methods of its socket, and by Node's diagnostics channel for
- * responses. Of a response `push` is patched: a listener for 'data' would start the flow before the user wants it.
+ * Times one request of node:http by its events, by the `push` of its socket, and by Node's diagnostics channel for
+ * responses. A listener for 'data' would start the flow before the user wants it, so `push` of a response whose length
+ * is not known is replaced.
  */
 
 import { AsyncResource } from 'node:async_hooks'
 import diagnosticsChannel from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
 import { errorKind } from '../errors.js'
+import { hide } from '../patch.js'
 import { Call } from '../timing/call.js'
-import { connectionOf } from '../timing/connection.js'
+import { nowNs } from '../timing/clock.js'
+import { Connection, connectionOf } from '../timing/connection.js'
+
+/** @typedef {import('../timing/call.js').Owner} Owner */
+/** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 
 let subscribed = false
+const MANUAL = { requireManualDestroy: true }
 
 /**
  * Nothing here listens for 'response', 'upgrade' or 'connect': without a listener Node drops a response, and closes a
  * connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData).
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
- * @param {{hooks: import('../timing/hooks.js').Hooks | null}} owner
+ * @param {Owner} owner
+ * @param {Hooks} hooks
  * @param {((socket: any) => void) | null} onSocket listener for 'socket' of the request
- * @returns {Call}
+ * @returns {TimedRequest}
  */
-export function timeRequest (request, options, owner, onSocket) {
+export function timeRequest (request, options, owner, hooks, onSocket) {
   if (!subscribed) {
     subscribed = true
     diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
   }
-  const origin = `${request.protocol}//${request.getHeader?.('host') ?? options.host}`
-  const call = new Call(owner, new AsyncResource('OnewriteCall'), request.method, origin, String(request.path))
-  call.carriedBy(new TimedRequest(call, request, onSocket))
-  return call
+  return new TimedRequest(owner, hooks, request, options, onSocket)
 }
 
-/** Node publishes a final response when its head is there, before the request's 'response' event. */
-function onResponse (/** @type {any} */ { request, response }) {
-  const timed = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.carrier)
-  if (timed && timed.request === request) timed.onResponse(response)
+/**
+ * Node publishes a final response when its head is there, before the request's 'response' event.
+ * @param {any} message of the channel
+ */
+function onResponse ({ request, response }) {
+  const call = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.call)
+  if (call && call.request === request) call.onResponse(response)
 }
 
-/** The carrier of its call. */
-class TimedRequest {
-  /** @type {import('../timing/connection.js').Connection | null} */
-  connection = null
-  /** @type {any} */
-  socket = undefined
-  /** `push` of the response, while it is read. @type {any} */
-  push = undefined
-  /** @type {any} */
-  failure = undefined
-  timedOut = false
-  /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
-  givenUp = undefined
+/** @param {any} request @param {any} options @returns {string} as the caller gave it */
+function originOf ({ protocol }, { host, port, defaultPort }) {
+  const name = String(host ?? 'localhost')
+  const isDefault = !port || Number(port) === Number(defaultPort || (protocol === 'https:' ? 443 : 80))
+  const literal = name.includes(':') && !name.startsWith('[') ? `[${name}]` : name
+  return `${protocol}//${literal}${isDefault ? '' : `:${port}`}`
+}
 
-  constructor (call, request, onSocket) {
-    this.call = call
+class TimedRequest extends Call {
+  /**
+   * @param {Owner} owner @param {Hooks} hooks @param {any} request @param {any} options
+   * @param {((socket: any) => void) | null} onSocket
+   */
+  constructor (owner, hooks, request, options, onSocket) {
+    const context = new AsyncResource('OnewriteCall', MANUAL)
+    super(owner, hooks, context, String(request.method), originOf(request, options), String(request.path), true)
     this.request = request
-    this.onSocket = (socket) => {
+    this.options = options
+    /** @type {any} */
+    this.response = null
+    /** @type {any} */
+    this.socket = null
+    /** @type {any} */
+    this.failure = undefined
+    /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
+    this.givenUp = undefined
+    this.onSocket = (/** @type {any} */ socket) => {
       this.assigned(socket)
       onSocket?.call(request, socket)
     }
-    this.onInformation = ({ statusCode }) => this.call.head(statusCode)
-    this.onTimeout = () => { this.timedOut = true }
-    this.onError = (error) => this.failed(error)
-    this.onClose = () => this.closed()
-    request.on('socket', this.onSocket).on('information', this.onInformation).on('timeout', this.onTimeout)
-      .on(errorMonitor, this.onError).on('close', this.onClose)
+    this.onInformation = (/** @type {any} */ { statusCode }) => {
+      this.interim(statusCode)
+      this.tell()
+    }
+    this.onError = (/** @type {any} */ error) => this.errored(error)
+    this.onClose = () => this.ended()
+    request.on('socket', this.onSocket).on('information', this.onInformation).on(errorMonitor, this.onError)
+      .on('close', this.onClose)
   }
 
   /** @param {any} socket that the request has been given */
   assigned (socket) {
     this.socket = socket
-    const connection = this.connection = connectionOf(socket)
-    if (connection !== null) connection.carrier = this
-    if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.connected()
-    socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.connected())
+    let connection = connectionOf(socket)
+    if (connection === null) {
+      connection = followed(socket, this.options, this.options.protocol === 'https:')
+      if (connectionOf(socket) === null) return this.connected(null)
+    }
+    this.line = { connection }
+    if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.connected(connection)
+    socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.connected(connection))
   }
 
-  connected () {
-    this.connection?.opened()
-    if (this.call.running) this.call.acquired(this.connection)
+  /** @param {Connection | null} connection */
+  connected (connection) {
+    connection?.opened()
+    if (!this.running) return
+    this.acquired()
+    this.tell()
   }
-
-  /** The socket is destroyed. Node marks the request later, so a mark that is set now is the caller's. */
-  socketDestroyed () { this.givenUp ??= this.request.destroyed }
 
   /** Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived. */
-  wasSent () {
+  isSent () {
     const { request, socket } = this
+    if (this.connection?.writing !== false) return false
     if (request.writableFinished) return true
     // What is left may be the empty write with which Node ends a body.
-    return request.writableEnded && socket?.writableBuffer?.every(({ chunk }) => chunk.length === 0) === true
+    return request.writableEnded &&
+      socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
   }
 
+  /** @param {any} response whose head is there */
   onResponse (response) {
-    const { call } = this
-    call.head(response.statusCode)
+    this.response = response
+    this.head(response.statusCode)
+    const length = response.headers['content-length']
+    if (length !== undefined) this.bytesReceived = this.method === 'HEAD' ? 0 : Number(length)
+    else if (response.headers['transfer-encoding'] !== undefined || !response.shouldKeepAlive) this.count(response)
+    this.tell()
+  }
+
+  /** @param {any} response whose length is not known */
+  count (response) {
     const { push } = response
-    // Node adds these two next. V8 deletes the newest property of an object fast, and any other by a slow copy.
-    response.req = this.request
-    response._eventsCount += 0
-    this.push = response.push = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
-      if (chunk !== null) call.received(chunk.length)
-      else {
-        if (response.push === this.push) delete response.push
-        if (call.running) {
-          call.responseEnd()
-          // A program may leave a response unread, as needle does at a redirect: then the request never closes.
-          const finish = () => call.finish(response.readableEnded && !this.socket.destroyed)
-          if (response.readableFlowing !== true) setImmediate(finish)
-        }
-      }
+    const counting = (/** @type {any} */ chunk, /** @type {any} */ encoding) => {
+      if (chunk !== null) this.bytesReceived += chunk.length
+      else if (response.push === counting) delete response.push
       return push.call(response, chunk, encoding)
+    }
+    hide(response, 'push', counting)
+  }
+
+  /** The socket has passed on what it read. */
+  readOn () {
+    const { response } = this
+    if (response === null || !response.complete || this.responseEndNs !== 0) return
+    this.responseEnd()
+    this.tell()
+    // A program may leave a response unread, as needle does at a redirect: then the request never closes.
+    if (response.readableFlowing !== true) {
+      setImmediate(() => { if (this.running) this.over(response.readableEnded && !this.socket.destroyed) })
     }
   }
 
-  failed (error) {
-    const { call, socket } = this
+  /** @param {any} error */
+  errored (error) {
+    const { socket } = this
     // Node also destroys a request that gets no socket.
-    const byCaller = socket !== undefined || typeof error?.code !== 'string' || isHangUp(error)
+    const byCaller = socket !== null || typeof error?.code !== 'string' || isHangUp(error)
     this.givenUp ??= this.request.destroyed && byCaller
-    this.failure ??= this.givenUp ? causeOf(error, this.timedOut) : error
+    this.failure ??= this.givenUp ? this.causeOf(error) : error
     // Listeners, such as a tracer that ends its span, are called after this.
-    if (!call.running) return
-    call.captureWrites()
-    call.progress()
+    if (!this.running) return
+    this.captureWrites()
+    this.progress()
   }
 
-  closed () {
-    const { call, connection, request } = this
-    const response = request.res ?? undefined
+  ended () {
+    const { request } = this
+    const response = this.response ?? request.res ?? null
     // The program may have removed the listener for 'socket'.
     const socket = this.socket ?? request.socket
-    if (connection?.carrier === this) connection.carrier = null
-    request.off('socket', this.onSocket).off('information', this.onInformation).off('timeout', this.onTimeout)
-      .off(errorMonitor, this.onError).off('close', this.onClose)
-    if (this.push !== undefined && response?.push === this.push) delete response.push
-    if (response !== undefined && !call.answered) call.head(response.statusCode)
-    if (response?.upgrade) return call.finish(false)
-    if (response?.complete) return call.finish(!socket.destroyed)
-    if (this.failure !== undefined) return call.fail(this.failure)
-    if (response === undefined) return call.fail(causeOf(undefined, this.timedOut))
-    if (socket.errored) return call.fail(this.givenUp ? causeOf(socket.errored, this.timedOut) : socket.errored)
-    const early = { code: 'UND_ERR_SOCKET', message: 'closed in the middle of the response' }
-    // By the peer, or by who destroyed the socket or its agent.
-    if (socket.readableEnded || (!this.givenUp && response.errored)) return call.fail(early)
+    request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
+      .off('close', this.onClose)
+    if (!this.running) return
+    if (response !== null && !this.answered) this.head(response.statusCode)
+    if (response?.upgrade) return this.over(false)
+    if (response?.complete) {
+      this.responseEnd()
+      return this.over(!socket.destroyed)
+    }
+    if (this.failure !== undefined) return this.failed(this.failure)
+    if (response === null) return this.failed(this.causeOf(undefined))
+    if (socket.errored) return this.failed(this.givenUp ? this.causeOf(socket.errored) : socket.errored)
+    if (socket.readableEnded) return this.failed({ code: 'UND_ERR_SOCKET', message: 'closed in the response' })
     // A caller who drops a response unread, as follow-redirects does, or who destroys the response, did not cancel the
-    // call.
-    if (this.givenUp && response.readableDidRead) return call.fail(causeOf(undefined, this.timedOut))
-    call.finish(!socket.destroyed)
+    // call. One who destroys the request or the agent did: then Node fails the response.
+    if (response.errored && response.readableDidRead) return this.failed(this.causeOf(undefined))
+    this.over(!socket.destroyed)
+  }
+
+  /** @param {boolean} reusable */
+  over (reusable) {
+    this.finish(reusable)
+    this.letGo()
+  }
+
+  /** @param {any} error */
+  failed (error) {
+    this.fail(error)
+    this.letGo()
+  }
+
+  /** The record, which hooks may keep, leads to nothing of the request. */
+  letGo () {
+    this.close()
+    this.request.off('close', this.onClose).off(errorMonitor, this.onError).off('information', this.onInformation)
+      .off('socket', this.onSocket)
+    this.request = this.response = this.socket = this.options = this.failure = null
+    this.onSocket = this.onInformation = this.onError = this.onClose = nothing
+  }
+
+  /**
+   * The cause of the end of a request that its caller destroyed.
+   * @param {any} error with which the request ended
+   */
+  causeOf (error) {
+    // The body could not be read: the caller did not cancel.
+    if (error?.syscall !== undefined) return error
+    const kind = error === undefined || isHangUp(error) ? 'other' : errorKind(error)
+    if (kind !== 'other') return error
+    return { name: this.isTimedOut() ? 'TimeoutError' : 'AbortError', message: 'destroyed by the caller' }
+  }
+
+  /** A timeout of the socket has expired: it was idle for as long. */
+  isTimedOut () {
+    const ms = this.socket?.timeout
+    const connection = this.connection ?? this.line?.connection
+    if (!ms || !connection) return false
+    const { steps, startNs, lastReadNs, lastWriteNs } = connection
+    const idleNs = nowNs() - Math.max(startNs, this.acquiredNs, lastReadNs, lastWriteNs, steps.connectEndNs)
+    return idleNs >= (ms - 1) * 1e6
   }
 }
 
-/** Node's error for a request that its caller destroyed, and for a peer that closed. */
-function isHangUp (error) {
-  return error.code === 'ECONNRESET' && error.message === 'socket hang up'
-}
+function nothing () {}
 
 /**
- * The cause of the end of a request that its caller destroyed.
- * @param {any} error with which the request ended
- * @param {boolean} timedOut a timeout of the request had expired
+ * @param {any} socket of a request
+ * @param {any} options of the request or of the connection
+ * @param {boolean} secure
+ * @returns {Connection}
  */
-function causeOf (error, timedOut) {
-  // The body could not be read: the caller did not cancel.
-  if (error?.syscall !== undefined) return error
-  const kind = error === undefined || isHangUp(error) ? 'other' : errorKind(error)
-  if (kind !== 'other') return error
-  return { name: timedOut ? 'TimeoutError' : 'AbortError', message: 'destroyed by the caller' }
+export function followed (socket, options, secure) {
+  const host = String(options.host ?? options.socketPath ?? '')
+  const connection = new Connection(host, String(options.socketPath ?? `${host}:${options.port}`), secure)
+  if (socket.connecting && typeof socket.prependOnceListener === 'function') connection.follow(socket)
+  else connection.cannotFollow()
+  connection.attach(socket, true)
+  return connection
+}
+
+/** Node's error for a request that its caller destroyed, and for a peer that closed. @param {any} error */
+function isHangUp (error) {
+  return error.code === 'ECONNRESET' && error.message === 'socket hang up'
 }

@@ -26,7 +26,7 @@ export function otelAttributes (timing) {
 }
 
 const OF_ATTEMPT = /** @type {const} */ (['queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs', 'receiveNs',
-  'reused', 'connId', 'connRequests'])
+  'reused', 'connId', 'connRequests', 'proxy'])
 
 /**
  * What the semantic conventions have no name for, under names of this package: the phases of the last attempt, its

@@ -18,6 +18,7 @@ export class CallContext {
    */
   #observed
 
+  /** @param {Context} base @param {Observed} observed */
   constructor (base, observed) {
     this.base = base
     this.#observed = observed
@@ -33,8 +34,10 @@ export class CallContext {
     }
   }
 
+  /** @param {symbol} key */
   getValue (key) { return this.base.getValue(key) }
 
+  /** @param {symbol} key @param {unknown} value */
   setValue (key, value) {
     const derived = this.base.setValue(key, value)
     if (this.#observed !== null) {
@@ -44,6 +47,7 @@ export class CallContext {
     return derived
   }
 
+  /** @param {symbol} key */
   deleteValue (key) { return this.base.deleteValue(key) }
 }
 

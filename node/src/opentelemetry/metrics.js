@@ -30,11 +30,11 @@ function currentInstruments () {
       provider,
       wait: meter.createHistogram('onewrite.wait.duration', {
         unit: 's',
-        description: 'From the last write of a request to the first byte of its response.',
+        description: 'From the last byte of the request written to the first byte of the response read',
         advice: { explicitBucketBoundaries: WAIT }
       }),
       requests: meter.createCounter('onewrite.requests', {
-        unit: '{request}', description: 'Requests that got a connection, reused or new.'
+        unit: '{request}', description: 'Requests that got a connection'
       })
     }
   }

@@ -8,6 +8,7 @@ import { logger, recordMetrics } from './metrics.js'
 /** @typedef {import('@opentelemetry/api').Context} Context */
 /** @typedef {import('@opentelemetry/api').Span} Span */
 /** @typedef {import('../timing/hooks.js').Observed} State */
+/** @typedef {import('../timing/record.js').Timing} Timing */
 
 /** The SDK sets it around requests of an exporter. Recording an exporter's requests would loop. */
 const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
@@ -44,18 +45,18 @@ export class Observed {
     return span?.isRecording() && !NOT_OURS.has(/** @type {any} */ (span).kind) ? span : null
   }
 
-  /** Runs what makes undici's request; instrumentations make their span in it. */
+  /** Runs what makes undici's request; instrumentations make their span in it. @param {() => boolean} run */
   within (run) { return CallContext.run(this, run) }
 
   /** Writes what is known of the running attempt, because instrumentations end their span before the call ends. */
-  progress (timing) {
+  progress (/** @type {Timing} */ timing) {
     const span = this.#writable
     if (span === null) return
     const { 'onewrite.total_ns': total, ...known } = otelPhases(timing)
     span.setAttributes(known)
   }
 
-  end (timing) {
+  end (/** @type {Timing} */ timing) {
     const phases = otelPhases(timing)
     const attributes = otelAttributes(timing)
     this.#writable?.setAttributes(phases)

@@ -1,419 +1,501 @@
 /**
- * One call while it runs: takes the times, calls the hooks, ends the record.
- * A listener gets an event when its place in the order is known; the event has the time at which it happened.
+ * A call while it runs, or one attempt of a call. In the common case both are one object, which is also the handler of
+ * the base library: its subclasses are in undici/handlers.js and http/timed-request.js. It takes the times and calls
+ * the hooks, which read it through the views of record.js.
+ *
+ * Which attempts belong to a call is known from the chain of handlers alone: what reaches a handler above while it
+ * starts or fails is an attempt of that call. Until then `owner` is null, and its events wait.
  */
 
 import { errorKind } from '../errors.js'
-import { Attempt } from './attempt.js'
 import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
-import { deliver, mergeHooks, runningHooks, safely } from './hooks.js'
+import { callHook, mergeHooks, runningHooks, safely } from './hooks.js'
 import { currentTimingId } from './id.js'
 import { Timing } from './record.js'
 
+/** @typedef {import('node:async_hooks').AsyncResource} AsyncResource */
 /** @typedef {import('./connection.js').Connection} Connection */
+/** @typedef {import('./events.js').EventName} EventName */
 /** @typedef {import('./events.js').TimingEvent} TimingEvent */
 /** @typedef {import('./hooks.js').Hooks} Hooks */
-/** @typedef {import('./attempt.js').Phase} Phase */
-/** `source` is the same in all copies of a config. @typedef {{hooks: Hooks | null, source?: object}} Owner */
+/** @typedef {import('./record.js').Phase} Phase */
+/** @typedef {import('./record.js').Outcome} Outcome */
+/** @typedef {import('../errors.js').ErrorKind} ErrorKind */
+/** What sends the attempts of its requests. @typedef {{connection: Connection | null}} Line */
 /**
- * Sends the request of a call, on its present connection. With `wasSent` it reports whether the request was sent, where
- * `requestSent()` is not called.
- * @typedef {{connection: Connection | null, wasSent?: () => boolean}} Carrier
+ * What has hooks. `source` is the same in all copies of a config.
+ * @typedef {{hooks: Hooks | null, source: object}} Owner
  */
 
 /** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
 const settled = Promise.resolve()
-/** @type {(MadeEvent | Timing)[]} */
-const NOTHING = []
 
-/** @internal The record of a call, with what fills it. */
-export class Call extends Timing {
-  /** @type {Hooks} */
-  #hooks
-  /** What the hooks have not been called with. */
-  #news = NOTHING
-  /** Hooks run in the context in which the call was made. @type {import('node:async_hooks').AsyncResource | null} */
-  #context
-  /** Hooks that made this request. */
-  #makers
-  /** @type {import('./hooks.js').Observed | null} */
-  #observed
-  /** There may be retries and redirects; the call ends with `end()`. */
-  #composed
-  /** @type {Attempt} */
-  #attempt
-  /** When the attempt got a connection; 0: it has none. */
-  #acquiredNs = 0
-  /** Until the attempt ends. @type {Connection | null} */
-  #connection = null
-  #firstByteNs = 0
-  /** The base library has passed all of it to the socket; null: it does not report that. @type {boolean | null} */
-  #sent = false
-  /** What was written has been taken over from the connection. */
-  #captured = false
-  /** Of the configurations whose hooks this call has. @type {unknown} */
-  #source
-  /** @type {unknown[] | null} */
-  #joined = null
-  /** @type {Carrier | null} */
-  #carrier = null
-  /** How the last attempt failed. @type {import('../errors.js').ErrorKind | undefined} */
-  #kind = undefined
+/** The handler that is calling those above it, because it starts or fails. @type {Call | null} */
+let below = null
 
-  /** @param {Owner} owner @param {import('node:async_hooks').AsyncResource} context of the caller */
-  constructor (owner, context, method, origin, path = '', composed = false) {
-    const startNs = nowNs()
-    const attempt = new Attempt(0, startNs)
-    super(currentTimingId(context), method, origin, path, startNs, composed ? [] : [attempt])
-    this.#hooks = /** @type {Hooks} */ (owner.hooks)
-    this.#context = context
-    this.#makers = runningHooks(context)
-    this.#composed = composed
-    this.#attempt = attempt
-    this.#source = owner.source
-    this.#observed = this.#hooks.observe()
-    // Of a composed call nothing is known before its first attempt: an interceptor may hide whose attempts they are.
-    if (!composed) this.#start()
+/** @internal */
+export class Call {
+  /**
+   * @param {Owner} config
+   * @param {Hooks} hooks
+   * @param {AsyncResource} context of the caller; hooks run in it
+   * @param {string} method
+   * @param {string} origin
+   * @param {string} path
+   * @param {boolean} alone nothing is above it
+   * @param {boolean} [above] it is above interceptors, and no attempt itself
+   */
+  constructor (config, hooks, context, method, origin, path, alone, above = false) {
+    const now = nowNs()
+    this.id = currentTimingId(context)
+    this.method = method
+    this.origin = origin
+    this.path = path
+    this.hooks = hooks
+    /** @type {AsyncResource | null} */
+    this.context = context
+    /** The owners of its hooks. @type {object | object[]} */
+    this.sources = config.source
+    /** Hooks that make this request: they are not called for it. */
+    this.makers = runningHooks(context)
+    this.observed = hooks.observer === undefined ? null : hooks.observe()
+    /** The call of which it is an attempt, itself in the common case; null: not known yet. @type {Call | null} */
+    this.owner = alone ? this : null
+    /** null: itself alone. @type {Call[] | null} */
+    this.attempts = above ? [] : null
+    this.index = 0
+    /** What will send it. @type {Line | null} */
+    this.line = null
+    /** Until the attempt ends. @type {Connection | null} */
+    this.connection = null
+    /** When its own connection was made. @type {import('./connection.js').Steps | null} */
+    this.steps = null
+    // Moments of the monotonic clock, ns; 0: not reached.
+    this.beganNs = now
+    this.startNs = now
+    this.queueEndNs = 0
+    this.acquiredNs = 0
+    this.requestStartNs = 0
+    this.requestEndNs = 0
+    this.firstByteNs = 0
+    this.responseStartNs = 0
+    this.responseEndNs = 0
+    this.endNs = 0
+    /** @type {Outcome | undefined} */
+    this.outcome = undefined
+    /** @type {ErrorKind | undefined} */
+    this.errorKind = undefined
+    /** @type {Phase | undefined} */
+    this.errorPhase = undefined
+    /** @type {number | undefined} */
+    this.status = undefined
+    /** @type {number | undefined} */
+    this.connId = undefined
+    /** @type {boolean | undefined} */
+    this.reused = undefined
+    /** @type {number | undefined} */
+    this.idleNs = undefined
+    /** @type {number | undefined} */
+    this.connRequests = undefined
+    /** @type {string | undefined} */
+    this.proxy = undefined
+    /** @type {number | undefined} */
+    this.bytesSent = undefined
+    /** @type {number | undefined} */
+    this.writes = undefined
+    this.bytesReceived = 0
+    /** The base library has passed all of the request to the socket. */
+    this.sent = false
+    /** The counts of the connection have been taken over. */
+    this.captured = false
+    /** The base library writes all of it as soon as it has a connection. */
+    this.prompt = false
+    /** Events that the hooks have not been called with. @type {TimingEvent[] | null} */
+    this.news = null
+    this.opened = false
+    this.telling = false
+    /** It ends when its last attempt has ended. */
+    this.closing = false
+    /** The call has ended. */
+    this.closed = false
+    /** The view that hooks get. @type {Timing | null} */
+    this.record = null
+    if (!above && hooks.receivers !== null) this.starts()
+    if (this.owner !== null) this.tell()
   }
 
-  /** The events with which a call begins. */
-  #start () {
-    const event = this.#event('callStart', this.startedAtMonoNs)
-    if (event !== null) {
-      event.attempt = undefined
-      event.method = this.method
-      event.url = this.url
-      event.startedAtUnixNs = this.startedAtUnixNs
-    }
-    if (this.attempts.length > 0) this.#startAttempt()
-    this.#tell()
+  get timing () { return (this.record ??= new Timing(this)) }
+
+  /** The call that has the record. @returns {Call} */
+  get top () {
+    /** @type {Call} */
+    let top = this
+    while (top.owner !== null && top.owner !== top) top = top.owner
+    return top
   }
 
-  #startAttempt () {
-    const { startedAtMonoNs } = this.#attempt
-    this.#event('attemptStart', startedAtMonoNs)
-    this.#event('queueStart', startedAtMonoNs)
+  /** @returns {Call | undefined} */
+  get lastAttempt () { return this.attempts === null ? this : this.attempts[this.attempts.length - 1] }
+
+  /** The attempt has not ended. */
+  get running () { return this.outcome === undefined }
+
+  /** The final response has begun. */
+  get answered () { return this.responseStartNs !== 0 }
+
+  starts () {
+    this.event('attemptStart', this.startNs)
+    this.event('queueStart', this.startNs)
   }
 
-  /** A dispatcher below has hooks too: all are called. @param {Owner} owner */
+  /** A dispatcher below has hooks too: all are called. @param {Owner} config */
   join ({ hooks, source }) {
-    if (hooks === null || source === this.#source || this.outcome !== undefined) return
-    if (this.#joined?.includes(source)) return;
-    (this.#joined ??= []).push(source)
-    this.#observed ??= hooks.observe()
-    const before = this.#hooks
-    this.#hooks = hooks
-    this.#start()
-    this.#hooks = /** @type {Hooks} */ (mergeHooks([before, hooks]))
-  }
-
-  /** Begins the first attempt of a composed call, or a retry or a redirect hop after the end of the attempt before. */
-  nextAttempt () {
-    // A cache that has answered may go on to fetch.
-    if (this.outcome !== undefined) return
-    const { attempts } = this
-    const isFirst = attempts.length === 0
-    if (!isFirst) {
-      const { outcome, responseEndMonoNs } = this.#attempt
-      if (this.#acquiredNs === 0 && outcome === undefined) return
-      if (responseEndMonoNs !== undefined) this.finish(true)
-      else this.#endAttempt('error', nowNs())
+    if (hooks === null || this.closed || source === this.sources) return
+    const sources = Array.isArray(this.sources) ? this.sources : [this.sources]
+    if (sources.includes(source)) return
+    this.sources = [...sources, source]
+    this.observed ??= hooks.observe()
+    const before = this.hooks
+    this.hooks = hooks
+    // The other hooks have had the events with which it begins.
+    if (this.opened || before.receivers === null) this.starts()
+    if (this.opened) {
+      this.opened = false
+      this.tell()
     }
-    this.#attempt = new Attempt(attempts.length, nowNs());
-    /** @type {Attempt[]} */ (attempts).push(this.#attempt)
-    this.#captured = this.#sent = false
-    this.#acquiredNs = this.#firstByteNs = 0
-    this.#connection = this.#carrier = null
-    this.#kind = undefined
-    if (isFirst) return this.#start()
-    this.#startAttempt()
-    this.#tell()
+    this.hooks = /** @type {Hooks} */ (mergeHooks([before, hooks]))
   }
 
-  /** Without a record: the call of `other`, whose attempt it did not get to know, has one. @param {Call} other */
-  giveWayTo (other) {
-    if (other !== this && this.attempts.length === 0) this.outcome ??= 'ok'
+  /**
+   * A handler above is reached: what calls it, because it starts or fails, is an attempt of the call.
+   * @returns {Call | null} to be given to `leave()`
+   */
+  reach () {
+    const from = below
+    const { top } = this
+    if (from !== null && from.owner === null && from !== top && !top.closed) top.adopt(from)
+    below = this
+    return from
   }
 
-  /** @param {Carrier} carrier will send the present attempt */
-  carriedBy (carrier) { this.#carrier = carrier }
+  /** The handlers above have been called. @param {Call | null} before */
+  leave (before) {
+    below = before
+    this.owner ??= this
+  }
 
-  /** The newest connection of what sends the present attempt. */
-  get connection () { return this.#carrier?.connection ?? null }
+  /** @param {Call} from an attempt, or a handler above attempts that is not the uppermost */
+  adopt (from) {
+    const attempts = from.attempts ?? [from]
+    let { news } = from
+    if (this.attempts === null) {
+      // It seemed to be the attempt.
+      this.attempts = []
+      this.news = null
+      const first = attempts[0]
+      if (first !== undefined) first.startNs = this.startNs
+      if (this.opened) news = news?.filter(({ name }) => name !== 'attemptStart' && name !== 'queueStart') ?? null
+    }
+    for (const attempt of attempts) attempt.index = this.attempts.push(attempt) - 1
+    if (news !== null) this.news = this.news === null ? news : [...this.news, ...news]
+    from.news = null
+    from.owner = this
+    this.observed = from.observed ?? this.observed
+    this.join({ hooks: from.hooks, source: /** @type {object} */ (from.sources) })
+  }
 
-  /** The request is about to be written on a connection. */
-  acquired (connection) {
-    // undici puts requests of a pipeline back when their connection breaks.
-    if (this.#acquiredNs !== 0) this.nextAttempt()
-    const attempt = this.#attempt
-    if (attempt.outcome !== undefined) return
-    const now = this.#acquiredNs = nowNs()
-    this.#connection = connection
-    if (connection === null) this.#leaveQueue(null, now)
-    else {
-      if (!connection.multiplexed) {
-        connection.call?.captureWrites()
-        connection.call = this
-        // node:http has queued its first request before the connection is made.
-        if (connection.requests > 0) connection.resetWrites()
-      }
-      attempt.reused = connection.requests++ > 0
-      attempt.connId = connection.id
-      attempt.connRequests = connection.requests
-      if (connection.active++ === 0 && connection.releasedNs !== 0) attempt.idleNs = now - connection.releasedNs
-      // A connection that was begun for an earlier call is not part of this attempt's phases.
-      const isOwn = !attempt.reused && connection.startNs >= attempt.startedAtMonoNs
-      if (isOwn) attempt.steps = connection.steps
-      this.#leaveQueue(isOwn ? connection : null, now)
-      const event = this.#event('connectionAcquired', now)
-      if (event !== null) {
-        event.connId = attempt.connId
-        event.reused = attempt.reused
-        event.idleNs = attempt.idleNs
-        event.connRequests = attempt.connRequests
-      }
+  /** The request is about to be written on the connection of its line. */
+  acquired () {
+    if (this.outcome !== undefined) return
+    // undici puts requests of a pipeline back when their connection breaks. The events were told.
+    const again = this.acquiredNs !== 0
+    const now = this.acquiredNs = nowNs()
+    const connection = this.connection = this.line === null ? null : this.line.connection
+    this.captured = this.sent = false
+    this.firstByteNs = 0
+    connection?.carry(this, now)
+    if (again) return
+    // A connection that was begun for an earlier call is not part of this attempt's phases.
+    const own = connection !== null && !this.reused && connection.startNs >= this.startNs ? connection : null
+    if (own !== null) this.steps = own.steps
+    this.leaveQueue(own, now)
+    const event = connection === null ? null : this.event('connectionAcquired', now)
+    if (event !== null) {
+      event.connId = this.connId
+      event.reused = this.reused
+      event.idleNs = this.idleNs
+      event.connRequests = this.connRequests
     }
     this.progress()
-    this.#tell()
   }
 
   /** @param {Connection | null} own made for this attempt @param {number} now */
-  #leaveQueue (own, now) {
-    this.#attempt.queueEndMonoNs = own === null ? now : own.startNs
-    this.#event('queueEnd', this.#attempt.queueEndMonoNs)
-    if (own === null || this.#hooks.receivers === null) return
-    const steps = /** @type {import('./connection.js').Steps} */ (this.#attempt.steps)
+  leaveQueue (own, now) {
+    this.queueEndNs = own === null ? now : own.startNs
+    this.event('queueEnd', this.queueEndNs)
+    const { steps } = this
+    if (own === null || steps === null || this.top.hooks.receivers === null) return
     for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
       const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
       if (startNs === 0 || endNs === 0) continue
-      const start = this.#event(`${step}Start`, startNs)
+      const start = this.event(`${step}Start`, startNs)
       if (start !== null && step === 'dns') start.host = own.host
-      const end = this.#event(`${step}End`, endNs)
+      if (start !== null && step === 'connect') start.peer = own.peer
+      const end = this.event(`${step}End`, endNs)
       if (end !== null) end.error = step === steps.last && !own.ready ? own.error ?? 'given up' : undefined
     }
   }
 
-  /** @param {boolean | null} [sent] see `#sent` */
-  requestSent (sent = true) { this.#sent = sent }
+  /** The base library has passed all of the request to the socket, and the socket to the kernel. */
+  isSent () { return this.sent && this.connection?.writing === false }
+
+  /** @param {Connection} connection on which something was written */
+  noteRequestStart (connection) {
+    if (this.requestStartNs !== 0) return
+    this.requestStartNs = this.prompt ? this.acquiredNs : Math.max(connection.firstWriteNs, this.acquiredNs)
+    this.event('requestStart', this.requestStartNs)
+  }
 
   /** Takes over the connection's counts, because the response or the next message of a pipeline has begun. */
   captureWrites () {
-    const attempt = this.#attempt
-    const connection = this.#connection
-    if (connection === null || this.#captured || attempt.outcome !== undefined) return
-    this.#captured = true
-    if (connection.multiplexed || connection.firstWriteNs === 0) return
-    attempt.requestStartMonoNs = Math.max(connection.firstWriteNs, this.#acquiredNs)
-    attempt.bytesSent = connection.bytesOut
-    attempt.writes = connection.writes
-    this.#event('requestStart', attempt.requestStartMonoNs)
-    if (connection.writing || (this.#sent === false && this.#carrier?.wasSent?.() !== true)) return
-    attempt.requestEndMonoNs = Math.max(connection.lastWriteNs, attempt.requestStartMonoNs + 1)
-    const event = this.#event('requestEnd', attempt.requestEndMonoNs)
+    const { connection } = this
+    if (connection === null || this.captured || this.outcome !== undefined) return
+    this.captured = true
+    if (connection.multiplexed || connection.lastWriteNs === 0) return
+    this.noteRequestStart(connection)
+    this.bytesSent = connection.bytesOut
+    this.writes = connection.writes
+    if (!this.isSent()) return
+    this.requestEndNs = Math.max(connection.lastWriteNs, this.requestStartNs + 1)
+    const event = this.event('requestEnd', this.requestEndNs)
     if (event === null) return
-    event.bytes = attempt.bytesSent
-    event.writes = attempt.writes
+    event.bytes = this.bytesSent
+    event.writes = this.writes
   }
 
-  /** Something was read on the connection. */
-  read () {
-    if (this.#firstByteNs === 0 && !this.answered && this.running) this.firstByte()
-  }
+  /** The socket has passed on what it read, where it is watched. */
+  readOn () {}
 
   /** A first byte was read, of an interim response or of the final one. */
-  firstByte () {
-    this.captureWrites()
-    this.#firstByteNs = nowNs()
-  }
+  firstByte () { this.firstByteNs = nowNs() }
 
-  /** The head of a response. @param {number} status 100 to 199: an interim response */
-  head (status) {
-    const attempt = this.#attempt
-    if (attempt.outcome !== undefined) return
-    if (this.#firstByteNs === 0) this.firstByte()
-    const isInterim = status < 200 && status !== 101
-    if (!isInterim) {
-      attempt.responseStartMonoNs = this.#firstByteNs
-      attempt.status = status
-      attempt.bytesReceived = 0
-      this.#event('responseStart', this.#firstByteNs)
+  /** An interim response is no answer: the request may still be sent. @param {number} status */
+  interim (status) {
+    if (this.outcome !== undefined || this.answered) return
+    const { connection } = this
+    if (this.top.hooks.receivers !== null) {
+      if (this.isSent()) this.captureWrites()
+      else if (connection !== null && connection.lastWriteNs !== 0) this.noteRequestStart(connection)
+      const event = this.event('informational', this.firstByteNs || nowNs())
+      if (event !== null) event.status = status
     }
-    const event = isInterim
-      ? this.#event('informational', this.#firstByteNs)
-      : this.#hooks.receivers?.headersEnd ? this.#event('headersEnd', nowNs()) : null
-    if (event !== null) event.status = status
-    if (isInterim) this.#firstByteNs = 0
-    else this.progress()
-    this.#tell()
+    this.firstByteNs = 0
   }
 
-  /** @param {number} bytes of the response's body that were read */
-  received (bytes) {
-    const attempt = this.#attempt
-    if (attempt.outcome === undefined) attempt.bytesReceived = (attempt.bytesReceived ?? 0) + bytes
+  /** The head of the final response. @param {number} status */
+  head (status) {
+    if (this.outcome !== undefined) return
+    this.status = status
+    if (!this.isAttempt) return
+    if (this.firstByteNs === 0) this.firstByte()
+    this.captureWrites()
+    this.responseStartNs = this.firstByteNs
+    this.event('responseStart', this.firstByteNs)
+    if (this.top.hooks.receivers?.headersEnd) {
+      const event = this.event('headersEnd', nowNs())
+      if (event !== null) event.status = status
+    }
+    this.progress()
   }
 
   /** The last byte of the response was read. */
   responseEnd () {
-    const attempt = this.#attempt
-    if (attempt.outcome !== undefined) return
-    attempt.responseEndMonoNs = nowNs()
+    if (this.outcome !== undefined || this.responseEndNs !== 0 || !this.answered) return
+    const now = this.responseEndNs = nowNs()
     this.progress()
-    const event = this.#event('responseEnd', attempt.responseEndMonoNs)
-    if (event === null) return
-    event.bytes = attempt.bytesReceived
-    this.#tell()
+    const event = this.event('responseEnd', now)
+    if (event !== null) event.bytes = this.bytesReceived
   }
 
-  /** The response is complete, and the base library decides in this task whether the connection can be used again. */
-  completed () {
-    const attempt = this.#attempt
-    this.responseEnd()
-    // Whether the connection can be used again is only read for a listener.
-    if (!this.#hooks.receivers?.connectionReleased) return this.finish(true)
-    const socket = this.#connection?.socket
-    settled.then(() => this.finish(socket != null && !socket.destroyed, attempt))
-  }
-
-  /** The observer gets what is known so far. */
+  /** An observer gets what is known so far. */
   progress () {
-    const observed = this.#observed
-    if (observed !== null) safely(() => observed.progress(this))
+    const { observed } = this
+    if (observed !== null) safely(() => observed.progress(this.timing))
   }
-
-  get observed () { return this.#observed }
-
-  /** The final response has begun. */
-  get answered () { return this.#attempt.responseStartMonoNs !== undefined }
-
-  /** The attempt has not ended. */
-  get running () { return this.#attempt.outcome === undefined }
 
   /** The attempt succeeded. @param {boolean} reusable the connection can carry another request */
-  finish (reusable, attempt = this.#attempt) {
-    if (attempt.outcome !== undefined) return
-    const now = attempt.responseEndMonoNs ?? nowNs()
-    this.#release(reusable, now)
-    this.#endAttempt('ok', now)
-    if (!this.#composed) this.#endCall('ok', now)
-    else this.#tell()
+  finish (reusable) {
+    if (this.outcome === undefined) this.endAttempt('ok', this.responseEndNs || nowNs(), reusable)
   }
 
-  /** The attempt failed, and with it a call that is not composed. @param {boolean} [cancelled] by the caller */
-  fail (error, cancelled = false) {
-    const attempt = this.#attempt
-    if (attempt.outcome !== undefined) return
-    const kind = this.#kind = cancelled ? 'cancelled' : errorKind(error)
-    this.captureWrites()
-    const now = nowNs()
-    attempt.errorPhase = this.#acquiredNs === 0 ? this.#failedBefore(kind, error, now) : this.#failedOn()
-    this.#release(false, now)
-    const outcome = kind === 'cancelled' ? 'cancelled' : 'error'
-    this.#endAttempt(outcome, now)
-    if (!this.#composed) this.#endCall(outcome, now, kind, attempt.errorPhase)
-    else this.#tell()
-  }
-
-  /** The end of a composed call. @param {any} [error] that the caller gets instead of a response */
-  end (error, cancelled = false) {
-    const attempted = this.attempts.length > 0
-    if (error === undefined) {
-      if (attempted) this.finish(true)
-      return this.#endCall('ok', nowNs())
+  /** The call succeeded, as the caller sees it, or the attempt did. */
+  complete () {
+    if (this.outcome !== undefined) return
+    if (!this.isAttempt) {
+      this.outcome = 'ok'
+      this.endNs = nowNs()
+      return
     }
-    if (attempted) this.fail(error, cancelled)
-    const kind = cancelled ? 'cancelled' : errorKind(error)
-    // An interceptor may replace the error of the last attempt by another error, whose kind is not known.
-    const shown = kind === 'other' ? this.#kind ?? kind : kind
-    this.#endCall(kind === 'cancelled' ? 'cancelled' : 'error', nowNs(), shown, this.last?.errorPhase)
+    this.responseEnd()
+    // For a listener the base library has to decide first whether the connection can be used again.
+    if (!this.top.hooks.receivers?.connectionReleased) this.finish(true)
   }
 
-  /** The phase in which a call without a connection failed. */
-  #failedBefore (kind, error, now) {
-    const attempt = this.#attempt
-    const { connection } = this
-    const own = connection !== null && connection.requests === 0 && connection.startNs >= attempt.startedAtMonoNs
+  /** The handlers above have been called with the response's end. */
+  completed () {
+    if (this.outcome !== undefined) return this.close()
+    const socket = this.connection?.socket
+    settled.then(() => {
+      this.finish(socket != null && !socket.destroyed)
+      this.close()
+    })
+  }
+
+  /** The call or the attempt failed. @param {any} error @param {boolean} [cancelled] by the caller */
+  fail (error, cancelled = false) {
+    if (this.closed || this.errorKind !== undefined) return
+    const kind = this.errorKind = cancelled ? 'cancelled' : errorKind(error)
+    const outcome = kind === 'cancelled' ? 'cancelled' : 'error'
+    if (this.isAttempt && this.outcome === undefined) {
+      this.captureWrites()
+      const now = nowNs()
+      this.errorPhase = this.acquiredNs === 0 ? this.failedBefore(kind, error, now) : this.failedOn()
+      return this.endAttempt(outcome, now, false)
+    }
+    // An interceptor may replace the error of the last attempt by another one, whose kind is not known.
+    const last = this.lastAttempt
+    if (kind === 'other') this.errorKind = last?.errorKind ?? kind
+    this.errorPhase = last === this ? 'receive' : last?.errorPhase
+    this.outcome = outcome
+    this.endNs = nowNs()
+  }
+
+  get isAttempt () { return this.attempts === null || this.attempts.includes(this) }
+
+  /**
+   * The phase in which a call without a connection failed.
+   * @param {ErrorKind} kind @param {any} error @param {number} now @returns {Phase | undefined}
+   */
+  failedBefore (kind, error, now) {
+    const connection = this.line?.connection ?? null
+    if (connection !== null) this.proxy ??= connection.proxy
+    const own = connection !== null && connection.requests === 0 && connection.startNs >= this.startNs
       ? connection
       : null
     if (own !== null) {
-      attempt.steps = own.stepsUntil(now)
+      this.steps = own.stepsUntil(now)
       if (own.error === undefined && !own.ready && kind !== 'cancelled') own.failed(error)
     }
-    this.#leaveQueue(own, now)
-    if (own !== null && !own.ready) return own.steps.last
+    this.leaveQueue(own, now)
+    if (own !== null && !own.ready) return this.steps?.last
     // The base library refused the request.
     return kind === 'other' ? undefined : 'queue'
   }
 
   /** @returns {Phase} the phase in which a call with a connection failed */
-  #failedOn () {
+  failedOn () {
     if (this.answered) return 'receive'
-    const isSent = this.#connection?.multiplexed ? this.#sent : this.#attempt.requestEndMonoNs !== undefined
-    return isSent === false ? 'send' : 'wait'
+    const isSent = this.connection?.multiplexed ? this.sent : this.requestEndNs !== 0
+    return isSent ? 'wait' : 'send'
   }
 
-  #release (reusable, now) {
-    const connection = this.#connection
-    if (connection === null) return
-    connection.releasedNs = now
-    if (connection.call === this) connection.call = null
-    const event = this.#event('connectionReleased', now)
-    if (event !== null) event.reusable = reusable
-  }
-
-  #endAttempt (outcome, now) {
-    const attempt = this.#attempt
-    if (attempt.outcome !== undefined) return
-    attempt.outcome = outcome
-    attempt.endedAtMonoNs = now
-    if (this.#connection !== null) this.#connection.active--
-    this.#connection = null
-    const event = this.#event('attemptEnd', now)
+  /** @param {Outcome} outcome @param {number} now @param {boolean} reusable */
+  endAttempt (outcome, now, reusable) {
+    this.outcome = outcome
+    this.endNs = now
+    const { connection } = this
+    if (connection !== null) {
+      this.connection = null
+      connection.released(this, now)
+      const event = this.event('connectionReleased', now)
+      if (event !== null) event.reusable = reusable
+    }
+    this.line = null
+    const event = this.event('attemptEnd', now)
     if (event !== null) event.outcome = outcome
   }
 
-  #endCall (outcome, now, kind, phase) {
-    if (this.outcome !== undefined) return
-    const isAttempted = this.attempts.length > 0
-    if (!isAttempted) this.#start()
-    this.outcome = outcome
-    this.errorKind = kind
-    this.errorPhase = phase
-    this.endedAtMonoNs = now
-    Object.freeze(this)
-    const event = this.#event('callEnd', now)
-    if (event !== null) {
-      if (!isAttempted) event.attempt = undefined
-      event.outcome = outcome
-      event.errorKind = kind
-      event.errorPhase = phase
+  /** The handlers above have been called with the end, so it is known whose it was. */
+  close () {
+    const { top } = this
+    if (top !== this) {
+      if (top.closing) top.close()
+      else top.tell()
+      return
     }
-    const observed = this.#observed
-    if (observed !== null) safely(() => observed.end(this))
-    this.#tell(this.#hooks.timings.length > 0)
-    this.#context = this.#observed = this.#carrier = null
+    if (this.closed) return
+    const last = this.lastAttempt
+    if (last !== undefined && last !== this && last.outcome === undefined) {
+      // Whether its connection can be used again is not known yet.
+      if (this.outcome === 'ok' && last.responseEndNs !== 0) {
+        this.closing = true
+        return
+      }
+      last.endAttempt(/** @type {Outcome} */ (this.outcome), this.endNs, false)
+    }
+    const event = (last ?? this).event('callEnd', this.endNs)
+    if (event !== null) {
+      event.outcome = this.outcome
+      event.errorKind = this.errorKind
+      event.errorPhase = this.errorPhase
+    }
+    this.closed = true
+    const { observed } = this
+    if (observed !== null) safely(() => observed.end(this.timing))
+    this.observed = null
+    this.tell()
   }
 
   /**
-   * An event of the present attempt, which the hooks get with the next `#tell()`.
-   * @param {import('./events.js').EventName} name @param {number} tNs
+   * An event, which the hooks get with the next `tell()`.
+   * @param {EventName} name @param {number} tNs
    * @returns {TimingEvent | null} null: nobody gets it
    */
-  #event (name, tNs) {
-    const { receivers } = this.#hooks
-    if (receivers === null || receivers[name] === null) return null
-    const event = new MadeEvent(this, name, tNs, this.#attempt.index)
-    if (this.#news === NOTHING) this.#news = [event]
-    else this.#news.push(event)
+  event (name, tNs) {
+    const { top } = this
+    const { receivers } = top.hooks
+    if (receivers === null || receivers[name] === null || top.closed) return null
+    const event = new MadeEvent(this, name, tNs)
+    if (top.news === null) top.news = [event]
+    else top.news.push(event)
     return event
   }
 
-  /** Calls the hooks, in the caller's context. @param {boolean} [ended] they get the record too */
-  #tell (ended = false) {
-    const news = this.#news
-    if (news === NOTHING && !ended) return
-    this.#news = NOTHING
-    this.#context?.runInAsyncScope(deliver, undefined, this.#hooks, news, ended ? this : null, this.#makers)
+  /** Calls the hooks of the call, in the caller's context. An event that comes meanwhile waits for its turn. */
+  tell () {
+    const { top } = this
+    if (top.telling || top.owner === null || (top.news === null && !(top.closed && top.context !== null))) return
+    top.telling = true
+    top.context?.runInAsyncScope(tellAll, undefined, top)
+    top.telling = false
   }
+}
+
+/** @param {Call} call */
+function tellAll (call) {
+  const { hooks, makers } = call
+  const { receivers } = hooks
+  if (receivers !== null && !call.opened) {
+    call.opened = true
+    const event = new MadeEvent(null, 'callStart', call.beganNs)
+    if (receivers.callStart !== null) tellOne(receivers.callStart, event.begins(call.timing), call)
+  }
+  for (let { news } = call; news !== null; news = call.news) {
+    call.news = null
+    for (const event of news) tellOne(receivers?.[event.name], event, call)
+  }
+  if (!call.closed) return
+  call.context = null
+  for (const receiver of hooks.timings) callHook(receiver, call.timing, makers)
+}
+
+/**
+ * @param {import('./hooks.js').Receiver[] | null | undefined} receivers
+ * @param {TimingEvent} event @param {Call} call
+ */
+function tellOne (receivers, event, call) {
+  if (!receivers) return
+  event.settle(call.timing)
+  for (const receiver of receivers) callHook(receiver, event, call.makers)
 }

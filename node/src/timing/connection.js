@@ -1,10 +1,13 @@
 /** One connection: the steps in which it was made, and what was written for its present message. */
 
 import net from 'node:net'
-import { Patch } from '../patch.js'
+import { hide, replaceMethods } from '../patch.js'
 import { nowNs } from './clock.js'
 
+/** @typedef {import('./call.js').Call} Call */
+
 let lastId = 0
+/** On a socket: its connection. */
 const kConnection = Symbol('onewrite connection')
 
 /** When a connection was made, ns; 0: the step has not happened. */
@@ -20,6 +23,7 @@ export class Steps {
   get last () { return this.tlsStartNs !== 0 ? 'tls' : this.connectStartNs !== 0 ? 'connect' : 'dns' }
 }
 
+/** After the end of a call nothing of it can be reached from here. */
 export class Connection {
   /** The connection can carry requests. */
   ready = false
@@ -27,43 +31,51 @@ export class Connection {
   multiplexed = false
   /** Message of the step that failed. @type {string | undefined} */
   error = undefined
+  /** `host:port` of the proxy that it goes through. @type {string | undefined} */
+  proxy = undefined
   requests = 0
   /** Attempts under way on it. */
   active = 0
   releasedNs = 0
-  /** The call whose message is being written. @type {import('./call.js').Call | null} */
+  /** The attempt whose message is being written. @type {Call | null} */
   call = null
-  /**
-   * The request that has this connection, where its carrier takes part.
-   * @type {{socketDestroyed: () => void} | null}
-   */
-  carrier = null
   /** @type {any} */
   socket = null
   firstWriteNs = 0
   lastWriteNs = 0
+  lastReadNs = 0
   writes = 0
   bytesOut = 0
   /** The kernel has not taken everything yet. */
   writing = false
+  /** The callback of the write under way. @type {((error?: Error | null) => void) | null} */
+  callback = null
+  /** The methods of the socket that are replaced. @type {any} */
+  originals = null
   /** Removes the listeners for the steps. @type {(() => void) | null} */
   #unfollow = null
 
-  /** @param {string} host name or address that is connected to @param {boolean} secure TLS comes after TCP */
-  constructor (host, secure) {
+  /**
+   * @param {string} host name or address that is connected to
+   * @param {string} peer `host:port`, or the path of a Unix socket
+   * @param {boolean} secure TLS comes after TCP
+   */
+  constructor (host, peer, secure) {
     this.id = ++lastId
     this.host = host
+    this.peer = peer
     this.secure = secure
     this.startNs = nowNs()
     this.steps = new Steps()
     this.steps[net.isIP(host) === 0 ? 'dnsStartNs' : 'connectStartNs'] = this.startNs
+    this.done = (/** @type {Error | null | undefined} */ error) => this.written(error)
   }
 
   /**
    * Listens for the steps of a socket that is still connecting. net and tls name them by events of the socket:
    * `lookup`, `connect`, `secureConnect`. No listener stays on a connected socket.
    */
-  follow (socket) {
+  follow (/** @type {any} */ socket) {
     const { steps } = this
     const onLookup = (/** @type {Error | null} */ error) => {
       if (steps.dnsStartNs === 0 || steps.dnsEndNs !== 0) return
@@ -110,7 +122,7 @@ export class Connection {
     this.#unfollow = null
   }
 
-  failed (error) {
+  failed (/** @type {any} */ error) {
     try {
       this.error = String(error?.message || error?.code || error)
     } catch {
@@ -130,116 +142,125 @@ export class Connection {
     return steps
   }
 
-  /** The next write begins a new message. */
-  resetWrites () {
-    this.firstWriteNs = this.lastWriteNs = this.writes = this.bytesOut = 0
-    this.writing = false
+  /** The attempt gets this connection. @param {Call} call @param {number} now */
+  carry (call, now) {
+    if (!this.multiplexed) {
+      this.call?.captureWrites()
+      this.call = call
+      // node:http has queued its first request before the connection is made.
+      if (this.requests > 0) {
+        this.firstWriteNs = this.lastWriteNs = this.writes = this.bytesOut = 0
+        this.writing = false
+      }
+    }
+    call.reused = this.requests++ > 0
+    call.connId = this.id
+    call.connRequests = this.requests
+    call.proxy ??= this.proxy
+    if (this.active++ === 0 && this.releasedNs !== 0) call.idleNs = now - this.releasedNs
+  }
+
+  /** The attempt has ended. @param {Call} call @param {number} now */
+  released (call, now) {
+    this.active--
+    this.releasedNs = now
+    if (this.call === call) this.call = null
   }
 
   /**
    * Counts the writes of this socket. Each call of its `_write` and `_writev` is one write to the kernel; `write` only
    * queues while the socket is corked. HTTP/2 frames its own writes.
    * @param {any} socket that carries the requests of this connection
-   * @param {boolean} [reads] the carrier gets what the socket reads, and its end
+   * @param {boolean} [reads] note also when it reads
    */
   attach (socket, reads = false) {
-    this.socket = socket
     this.multiplexed = socket.alpnProtocol === 'h2'
-    socket[kConnection] = this
-    if (this.multiplexed || typeof socket._write !== 'function') return
-    /** @type {Watch | undefined} */
-    const watch = socket[kWatch]
-    // The socket of a tunnel that has been watched: its writes now belong to the connection through the tunnel.
-    if (watch !== undefined) watch.connection = this
-    else socket[kWatch] = new Watch(this, socket, reads ? watchedBothWays : watched)
-  }
-}
-
-/** @returns {Connection | null} null for a socket that was made elsewhere */
-export function connectionOf (socket) {
-  return socket?.[kConnection] ?? null
-}
-
-/** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
-export function detach (socket) {
-  delete socket[kConnection]
-  if (socket[kWatch]?.remove()) delete socket[kWatch]
-}
-
-const kWatch = Symbol('onewrite watch')
-
-/** Watches one socket. A stream has at most one write under way. */
-class Watch extends Patch {
-  /** The callback of the write under way. @type {any} */
-  callback = null
-
-  constructor (connection, socket, methods) {
-    super(socket, methods)
-    this.connection = connection
-    this.done = (error) => {
-      const { callback, connection } = this
-      this.callback = null
-      // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
-      if (connection.writing && !socket.destroyed) {
-        connection.writing = false
-        connection.lastWriteNs = nowNs()
-      }
-      callback(error)
-    }
+    /** @type {Connection | undefined} */
+    const before = socket[kConnection]
+    if (!hide(socket, kConnection, this)) return
+    this.socket = socket
+    if (this.multiplexed) return
+    // The socket of a tunnel: its writes now belong to the connection through the tunnel.
+    if (before !== undefined) this.originals = before.originals
+    else this.originals = replaceMethods(socket, reads ? { ...counted, push } : counted)
   }
 
-  before (bytes, callback) {
-    const { connection } = this
+  /** @param {number} bytes @param {any} callback */
+  beforeWrite (bytes, callback) {
     this.callback = callback
-    if (connection.firstWriteNs === 0) connection.firstWriteNs = nowNs()
-    connection.bytesOut += bytes
-    connection.writes++
+    if (this.firstWriteNs === 0 && this.call?.prompt !== true) this.firstWriteNs = nowNs()
+    this.bytesOut += bytes
+    this.writes++
   }
 
-  after (socket) {
-    const { connection } = this
-    connection.lastWriteNs = nowNs()
+  /** @param {any} socket */
+  afterWrite (socket) {
+    this.lastWriteNs = nowNs()
     // Without a callback the write is done: the kernel took all of it at once.
-    connection.writing = this.callback !== null &&
+    this.writing = this.callback !== null &&
       (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
   }
+
+  /** @param {Error | null | undefined} error */
+  written (error) {
+    const { callback } = this
+    this.callback = null
+    // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
+    if (this.writing && this.socket !== null && !this.socket.destroyed) {
+      this.writing = false
+      this.lastWriteNs = nowNs()
+    }
+    callback?.(error)
+  }
 }
 
-/** The methods of a socket that is watched. @type {Record<string, (this: any, ...args: any[]) => any>} */
-const watched = {
+/** @param {any} socket @returns {Connection | null} null for a socket that was made elsewhere */
+export function connectionOf (socket) { return socket?.[kConnection] ?? null }
+
+/** Gives a socket its methods back: it is closed, upgraded, or carries a tunnel. @param {any} socket */
+export function detach (socket) {
+  const connection = connectionOf(socket)
+  if (connection === null) return
+  connection.call = null
+  if (connection.originals !== null && !connection.originals.giveBack(socket)) return
+  connection.socket = null
+  delete socket[kConnection]
+}
+
+/** The methods of a socket whose writes are counted. @type {Record<string, (this: any, ...args: any[]) => any>} */
+const counted = {
   _write (chunk, encoding, callback) {
-    /** @type {Watch} */
-    const watch = this[kWatch]
-    watch.before(sizeOf(chunk, encoding), callback)
-    watch.originals._write.call(this, chunk, encoding, watch.done)
-    watch.after(this)
+    const connection = this[kConnection]
+    connection.beforeWrite(sizeOf(chunk, encoding), callback)
+    connection.originals._write.call(this, chunk, encoding, connection.done)
+    connection.afterWrite(this)
   },
   _writev (chunks, callback) {
-    /** @type {Watch} */
-    const watch = this[kWatch]
+    const connection = this[kConnection]
     let bytes = 0
     for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
-    watch.before(bytes, callback)
-    watch.originals._writev.call(this, chunks, watch.done)
-    watch.after(this)
+    connection.beforeWrite(bytes, callback)
+    connection.originals._writev.call(this, chunks, connection.done)
+    connection.afterWrite(this)
   }
 }
 
-/** The same for a carrier that gets what the socket reads. @type {typeof watched} */
-const watchedBothWays = {
-  ...watched,
-  push (chunk, encoding) {
-    const { connection, originals } = this[kWatch]
-    if (chunk !== null) connection.call?.read()
-    return originals.push.call(this, chunk, encoding)
-  },
-  _destroy (error, callback) {
-    const { connection, originals } = this[kWatch]
-    connection.carrier?.socketDestroyed()
-    return originals._destroy.call(this, error, callback)
-  }
+/**
+ * A listener for 'data' would start the flow.
+ * @this {any} @param {any} chunk @param {any} encoding
+ */
+function push (chunk, encoding) {
+  const connection = this[kConnection]
+  const { call, originals } = connection
+  if (call === null || chunk === null) return originals.push.call(this, chunk, encoding)
+  const now = connection.lastReadNs = nowNs()
+  if (call.firstByteNs === 0) call.firstByteNs = now
+  const more = originals.push.call(this, chunk, encoding)
+  call.readOn()
+  return more
 }
 
+/** @param {any} chunk @param {any} encoding */
 function sizeOf (chunk, encoding) {
   if (typeof chunk !== 'string') return chunk.byteLength
   return encoding === 'latin1' || encoding === 'binary' ? chunk.length : Buffer.byteLength(chunk, encoding)
@@ -248,6 +269,7 @@ function sizeOf (chunk, encoding) {
 /**
  * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below has them: the TLS handle reports the
  * end of a write one turn later, when the response may have arrived.
+ * @param {any} handle
  */
 function unsent (handle) {
   return (handle?._parent ?? handle)?.writeQueueSize ?? 0

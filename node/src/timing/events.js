@@ -13,7 +13,8 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
  * @property {string} [method] of `callStart`
  * @property {string} [url] of `callStart`
  * @property {number} [startedAtUnixNs] of `callStart`
- * @property {string} [host] of `dnsStart`
+ * @property {string} [host] of `dnsStart`: the name that is looked up, the proxy's if the connection goes there
+ * @property {string} [peer] of `connectStart`: `host:port` that is connected to; the path of a Unix socket
  * @property {string} [error] of `dnsEnd`, `connectEnd`, `tlsEnd`: the message, when the step failed
  * @property {number} [connId] of `connectionAcquired`
  * @property {boolean} [reused] of `connectionAcquired`
@@ -25,7 +26,7 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
  * @property {boolean} [reusable] of `connectionReleased`
  * @property {'ok' | 'error' | 'cancelled'} [outcome] of `attemptEnd` and `callEnd`
  * @property {import('../errors.js').ErrorKind} [errorKind] of `callEnd`
- * @property {import('./attempt.js').Phase} [errorPhase] of `callEnd`
+ * @property {import('./record.js').Phase} [errorPhase] of `callEnd`
  */
 
 /** @typedef {MadeEvent & EventFields} TimingEvent */
@@ -35,22 +36,46 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
  * without a value is undefined.
  */
 export class MadeEvent {
-  #call
+  /** @type {import('./call.js').Call | null} */
+  #attempt
+  /** @type {import('./record.js').Timing | null} */
+  #timing = null
 
-  constructor (call, name, tNs, attempt) {
+  /**
+   * @internal
+   * @param {import('./call.js').Call | null} attempt
+   * @param {EventName} name
+   * @param {number} tNs
+   */
+  constructor (attempt, name, tNs) {
     /** Name of the event, such as `responseStart`. @type {EventName} */
     this.name = name
     /** When, integer ns: the clock of `process.hrtime()`, on Linux CLOCK_MONOTONIC. @type {number} */
     this.tNs = tNs
     /** 0, 1, …; absent on `callStart`. @type {number | undefined} */
-    this.attempt = attempt
+    this.attempt = undefined
     /** The id given with `withTimingId()`. @type {string | number | undefined} */
-    this.id = call.id
-    this.#call = call
+    this.id = undefined
+    this.#attempt = attempt
   }
 
-  /** The record of the call, as far as it has come when this is read; whole and frozen after `callEnd`. */
-  get timing () { return /** @type {import('./record.js').Timing} */ (this.#call) }
+  /** @internal @param {import('./record.js').Timing} timing @returns {this} with the fields of `callStart` */
+  begins (timing) {
+    const { method, url, startedAtUnixNs } = timing
+    return Object.assign(this, { method, url, startedAtUnixNs })
+  }
+
+  /** @internal It is known whose event it is. @param {import('./record.js').Timing} timing */
+  settle (timing) {
+    const attempt = this.#attempt
+    this.#attempt = null
+    this.#timing = timing
+    this.attempt = attempt === null ? undefined : attempt.isAttempt ? attempt.index : attempt.lastAttempt?.index
+    this.id = timing.id
+  }
+
+  /** The record of the call, as far as it has come when this is read; whole after `callEnd`. */
+  get timing () { return /** @type {import('./record.js').Timing} */ (this.#timing) }
 }
 
 /** @typedef {(event: TimingEvent) => unknown} OnEvent */

@@ -31,6 +31,8 @@ import { EVENTS } from './events.js'
 export const kObserver = Symbol('onewrite observer')
 
 let failures = 0
+/** `hooksDisabled` was given to `install()`: no request that begins calls a hook. */
+let off = false
 /** @type {Running | null} */
 let running = null
 /** The same for what a hook does after it has returned a promise. @type {AsyncLocalStorage<Running> | null} */
@@ -49,6 +51,12 @@ export class Receiver {
     this.returnsPromises = types.isAsyncFunction(method)
   }
 }
+
+/** @param {boolean} now */
+export function switchHooksOff (now) { off = now }
+
+/** @param {{hooks: Hooks | null}} config @returns {Hooks | null} for a request that begins; null: there are none */
+export function hooksOf (config) { return off ? null : config.hooks }
 
 /** @returns {number} how many hooks have failed in this process */
 export function hookFailures () {
@@ -104,21 +112,8 @@ export function safely (run) {
   }
 }
 
-/**
- * @param {Hooks} hooks
- * @param {any[]} events
- * @param {import('./record.js').Timing | null} record of a call that has ended
- * @param {Running | null} makers the hooks that made this request
- */
-export function deliver (hooks, events, record, makers) {
-  for (const event of events) {
-    for (const receiver of hooks.receivers?.[event.name] ?? []) call(receiver, event, makers)
-  }
-  if (record !== null) for (const receiver of hooks.timings) call(receiver, record, makers)
-}
-
-/** @param {Receiver} receiver @param {any} news an event, or the record @param {Running | null} makers */
-function call (receiver, news, makers) {
+/** @param {Receiver} receiver @param {any} news an event, or the record @param {Running | null} makers of the call */
+export function callHook (receiver, news, makers) {
   const { alone, listener, method } = receiver
   if (makers !== null && includes(makers, alone.hook)) return
   const before = running
@@ -138,6 +133,7 @@ function call (receiver, news, makers) {
   }
 }
 
+/** @param {Running | null} makers @param {unknown} hook */
 function includes (makers, hook) {
   for (; makers !== null; makers = makers.outer) if (makers.hook === hook) return true
   return false
@@ -159,6 +155,7 @@ function receiversOf (listeners) {
 }
 
 export class Hooks {
+  /** @param {Receiver[]} timings @param {any[]} listeners */
   constructor (timings, listeners) {
     this.timings = timings
     this.listeners = listeners

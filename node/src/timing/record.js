@@ -1,95 +1,142 @@
 /**
- * The record of a call (spec/events.yaml, `record`). The object that takes the times is the object that hooks get: it
- * is filled while the call runs (call.js) and frozen at its end. It holds nothing of the base library.
+ * The record of a call (spec/events.yaml, `record`): views that read what was noted while it ran. They have no setters,
+ * so each hook gets the same. Nothing of the base library can be reached from them.
  */
 
 import { nowNs, unixNs } from './clock.js'
 import { redactUrl, urlOf } from './redact.js'
 
-/** @typedef {import('./attempt.js').Attempt} Attempt */
-/** @typedef {import('./attempt.js').Outcome} Outcome */
-/** @typedef {import('./attempt.js').Phase} Phase */
+/** @typedef {import('./call.js').Call} Call */
+/** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
+/** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
 
 const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])
 /** @type {(keyof Timing)[]} */
-const OF_CALL = ['method', 'url', 'outcome', 'errorKind', 'errorPhase', 'startedAtUnixNs', 'startedAtMonoNs', 'totalNs']
+const OF_CALL = ['id', 'method', 'url', 'outcome', 'errorKind', 'errorPhase', 'startedAtUnixNs', 'startedAtMonoNs',
+  'totalNs']
 /** Values of the last attempt, which the record of the call has too. @type {(keyof Attempt & keyof Timing)[]} */
-const SHORTCUTS = ['status', 'connId', 'reused',
+const SHORTCUTS = ['status', 'connId', 'reused', 'proxy',
   'queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs', 'receiveNs']
 /** @type {(keyof Attempt)[]} */
-const OF_ATTEMPT = ['index', 'outcome', ...SHORTCUTS, 'idleNs', 'connRequests',
-  'bytesSent', 'writes', 'bytesReceived', 'totalNs']
+const OF_ATTEMPT = ['index', 'outcome', 'status', 'connId', 'reused', 'queueNs', 'dnsNs', 'connectNs', 'tlsNs',
+  'sendNs', 'waitNs', 'receiveNs', 'idleNs', 'connRequests', 'proxy', 'bytesSent', 'writes', 'bytesReceived', 'totalNs']
+
+/** One try of a call. A phase that did not happen is absent. */
+export class Attempt {
+  #call
+
+  /** @internal @param {Call} call */
+  constructor (call) { this.#call = call }
+
+  /** 0, 1, … */
+  get index () { return this.#call.index }
+  /** Absent while it runs. */
+  get outcome () { return /** @type {Outcome} */ (this.#call.outcome) }
+  /** The phase in which it failed. */
+  get errorPhase () { return this.#call.errorPhase }
+  /** Status code of the final response. */
+  get status () { return this.#call.status }
+  /** Number of the connection, unique in this thread. */
+  get connId () { return this.#call.connId }
+  /** True: the connection had carried a request before. */
+  get reused () { return this.#call.reused }
+  /** How long a reused connection had been idle, ns. */
+  get idleNs () { return this.#call.idleNs }
+  /** Requests on this connection, this one included. */
+  get connRequests () { return this.#call.connRequests }
+  /** `host:port` of the proxy through which the connection goes, or would have gone. */
+  get proxy () { return this.#call.proxy }
+  /** Head and body as passed to the socket (before TLS), bytes. */
+  get bytesSent () { return this.#call.bytesSent }
+  /** Writes to the socket that carried the request. */
+  get writes () { return this.#call.writes }
+  /** Body bytes of the response as read (before decompression). */
+  get bytesReceived () { return this.#call.answered ? this.#call.bytesReceived : undefined }
+  /** Waiting for a connection, ns. */
+  get queueNs () { return phase(this.#call, 'queue') }
+  /** Name lookup, ns. */
+  get dnsNs () { return phase(this.#call, 'dns') }
+  /** TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns. */
+  get connectNs () { return phase(this.#call, 'connect') }
+  /** TLS handshake, ns. */
+  get tlsNs () { return phase(this.#call, 'tls') }
+  /** First byte handed to the kernel until the last write returned, ns. */
+  get sendNs () { return phase(this.#call, 'send') }
+  /** Last write returned until the first byte of the final response was read, ns. */
+  get waitNs () { return phase(this.#call, 'wait') }
+  /** First until last byte of the response, ns. */
+  get receiveNs () { return phase(this.#call, 'receive') }
+  /** The whole attempt, ns; absent while it runs. */
+  get totalNs () { return phase(this.#call, 'total') }
+  /** What `console.log()` shows. */
+  [Symbol.for('nodejs.util.inspect.custom')] () { return canonical(this, OF_ATTEMPT) }
+}
 
 export class Timing {
-  /** Absent while the call runs. @type {Outcome} */
-  outcome = /** @type {any} */ (undefined)
-  /** @type {import('../errors.js').ErrorKind | undefined} */
-  errorKind = undefined
-  /** The phase in which the call failed. @type {Phase | undefined} */
-  errorPhase = undefined
-  /** Monotonic clock at the end, ns. @type {number | undefined} */
-  endedAtMonoNs = undefined
-  #origin
-  #path
-  /** @type {Attempt[]} */
-  #attempts
+  #call
+  /** @type {Attempt[] | null} */
+  #attempts = null
 
-  constructor (id, method, origin, path, startedAtMonoNs, attempts) {
-    /** The id given with `withTimingId()`. @type {string | number | undefined} */
-    this.id = id
-    /** @type {string} */
-    this.method = method
-    this.#origin = origin
-    this.#path = path
-    /** Monotonic clock at the start, ns. @type {number} */
-    this.startedAtMonoNs = startedAtMonoNs
-    this.#attempts = attempts
-  }
+  /** @internal @param {Call} call */
+  constructor (call) { this.#call = call }
+
+  /** The id given with `withTimingId()`. */
+  get id () { return this.#call.id }
+  get method () { return this.#call.method }
+  /** Without passwords and secrets of the query. */
+  get url () { return redactUrl(urlOf(this.#call.origin, this.#call.path)) }
+  /** As the caller saw it; absent while the call runs. */
+  get outcome () { return /** @type {Outcome} */ (this.#call.closed ? this.#call.outcome : undefined) }
+  get errorKind () { return this.#call.errorKind }
+  /** The phase in which the call failed. */
+  get errorPhase () { return this.#call.errorPhase }
+  /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
+  get startedAtUnixNs () { return unixNs(this.#call.beganNs) }
+  /** Monotonic clock at the start, ns. */
+  get startedAtMonoNs () { return this.#call.beganNs }
+  /** The whole call, ns; until now while it runs. */
+  get totalNs () { return (this.#call.closed ? this.#call.endNs : nowNs()) - this.#call.beganNs }
 
   /**
    * One per try, in order. Empty when an interceptor such as undici's cache answered.
    * @returns {readonly Attempt[]}
    */
   get attempts () {
-    // Frozen when read, because most hooks read only the phases.
-    if (this.outcome !== undefined && !Object.isFrozen(this.#attempts)) {
-      Object.freeze(this.#attempts).forEach(Object.freeze)
+    const calls = this.#call.attempts ?? [this.#call]
+    if (this.#attempts?.length !== calls.length) {
+      this.#attempts = calls.map((call) => new Attempt(call))
+      Object.freeze(this.#attempts)
     }
-    return this.#attempts
+    return /** @type {Attempt[]} */ (this.#attempts)
   }
 
-  get #last () { return this.#attempts[this.#attempts.length - 1] }
-
-  /** Without passwords and signatures. */
-  get url () { return redactUrl(urlOf(this.#origin, this.#path)) }
-  /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
-  get startedAtUnixNs () { return unixNs(this.startedAtMonoNs) }
-  /** The whole call, ns; until now while it runs. */
-  get totalNs () { return (this.endedAtMonoNs ?? nowNs()) - this.startedAtMonoNs }
   /** The last attempt; the properties below are its values. @returns {Attempt | undefined} */
   get last () { return this.attempts[this.attempts.length - 1] }
-  get status () { return this.#last?.status }
-  get connId () { return this.#last?.connId }
-  get reused () { return this.#last?.reused }
-  get queueNs () { return this.#last?.queueNs }
-  get dnsNs () { return this.#last?.dnsNs }
-  get connectNs () { return this.#last?.connectNs }
-  get tlsNs () { return this.#last?.tlsNs }
-  get sendNs () { return this.#last?.sendNs }
-  get waitNs () { return this.#last?.waitNs }
-  get receiveNs () { return this.#last?.receiveNs }
+  /** The final status that the caller got, or that of the last attempt. */
+  get status () { return this.#call.status ?? this.#call.lastAttempt?.status }
+  get connId () { return this.#call.lastAttempt?.connId }
+  get reused () { return this.#call.lastAttempt?.reused }
+  get proxy () { return this.#call.lastAttempt?.proxy }
+  get queueNs () { return phase(this.#call.lastAttempt, 'queue') }
+  get dnsNs () { return phase(this.#call.lastAttempt, 'dns') }
+  get connectNs () { return phase(this.#call.lastAttempt, 'connect') }
+  get tlsNs () { return phase(this.#call.lastAttempt, 'tls') }
+  get sendNs () { return phase(this.#call.lastAttempt, 'send') }
+  get waitNs () { return phase(this.#call.lastAttempt, 'wait') }
+  get receiveNs () { return phase(this.#call.lastAttempt, 'receive') }
 
   /**
    * One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
    * Its form: spec/testdata/README.md.
    */
   toString () {
-    const { last, totalNs } = this
-    const phases = PHASES.filter((phase) => last?.[`${phase}Ns`] !== undefined)
-      .map((phase) => `${phase} ${inMs(last?.[`${phase}Ns`] ?? 0)}`).join(', ')
+    const { last, totalNs, proxy } = this
+    const phases = PHASES.filter((name) => last?.[`${name}Ns`] !== undefined)
+      .map((name) => `${name} ${inMs(last?.[`${name}Ns`] ?? 0)}`).join(', ')
     const connection = last?.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
     const tries = this.attempts.length > 1 ? `; attempt ${this.attempts.length}` : ''
-    const times = `${inMs(totalNs)} ms${phases === '' ? '' : `: ${phases}`}`
+    const through = proxy === undefined ? '' : ` via proxy ${proxy}`
+    const times = `${inMs(totalNs)} ms${through}${phases === '' ? '' : `: ${phases}`}`
     return `${this.method} ${this.url} ${result(this)} in ${times}${connection}${tries}`
   }
 
@@ -99,14 +146,41 @@ export class Timing {
    */
   toJSON () {
     const attempts = this.attempts.map((attempt) => canonical(attempt, OF_ATTEMPT))
-    return { ...canonical(this, ['id', ...OF_CALL, ...SHORTCUTS]), attempts }
+    return { ...canonical(this, [...OF_CALL, ...SHORTCUTS]), attempts }
   }
 
   /** What `console.log()` shows. */
   [Symbol.for('nodejs.util.inspect.custom')] () { return this.toString() }
 }
 
-/** @returns {Record<string, any>} these values by their snake_case names, without what is absent */
+/**
+ * @param {Call | undefined} attempt
+ * @param {Phase} name of a phase; one in which the attempt failed lasts until the end of the attempt
+ * @returns {number | undefined} ns
+ */
+function phase (attempt, name) {
+  if (attempt === undefined) return undefined
+  const [fromNs, untilNs] = moments(attempt, name)
+  const toNs = untilNs || (name === attempt.errorPhase ? attempt.endNs : 0)
+  return !fromNs || !toNs ? undefined : Math.max(0, toNs - fromNs)
+}
+
+/** @param {Call} call @param {Phase} name @returns {[number | undefined, number | undefined]} 0: it did not come */
+function moments (call, name) {
+  const { steps } = call
+  switch (name) {
+    case 'queue': return [call.startNs, call.queueEndNs]
+    case 'dns': return [steps?.dnsStartNs, steps?.dnsEndNs]
+    case 'connect': return [steps?.connectStartNs, steps?.connectEndNs]
+    case 'tls': return [steps?.tlsStartNs, steps?.tlsEndNs]
+    case 'send': return [call.requestStartNs, call.requestEndNs]
+    case 'wait': return [call.requestEndNs, call.responseStartNs]
+    case 'receive': return [call.responseStartNs, call.responseEndNs]
+    default: return [call.startNs, call.endNs]
+  }
+}
+
+/** @param {any} record @param {readonly string[]} names @returns {Record<string, any>} without what is absent */
 function canonical (record, names) {
   /** @type {Record<string, any>} */
   const values = {}
@@ -117,8 +191,10 @@ function canonical (record, names) {
   return values
 }
 
+/** @param {number} ns */
 function inMs (ns) { return (ns / 1e6).toFixed(1) }
 
+/** @param {Timing} timing */
 function result ({ status, outcome, errorKind, errorPhase }) {
   if (outcome === 'ok' || outcome === undefined) return String(status ?? 'ok')
   const kind = outcome === 'cancelled' ? '' : errorKind

@@ -1,7 +1,10 @@
-/** Removes credentials and the signatures of signed URLs from URLs in records (spec/testdata/redaction.json). */
+/** Removes credentials and secrets from URLs in records (spec/testdata/redaction.json). */
 
-/** The keys that OpenTelemetry's conventions for `url.full` list. */
-const SIGNATURES = /([?&](?:AWSAccessKeyId|Signature|sig|X-Goog-Signature)=)[^&#]*/g
+/** A value is removed when one of them is a word of its key. */
+const SECRET = new Set(['sig', 'signature', 'token', 'secret', 'password', 'passwd', 'pwd', 'credential', 'credentials',
+  'auth', 'authorization', 'jwt', 'hmac', 'key', 'apikey'])
+/** Between words: what is no ASCII letter or digit, `aB`, and before the last capital of `ABc`. */
+const BETWEEN_WORDS = /[^A-Za-z\d]+|(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/
 /** Scheme and slashes. As URL parsers do, it accepts backslashes as slashes, and for http any number of them. */
 const BEFORE_AUTHORITY = /^\s*(?:https?:[/\\]*|(?:[a-z][a-z\d+.-]*:)?[/\\]{2})/i
 
@@ -17,9 +20,10 @@ export function urlOf (origin, path = '') {
 /** @param {string} url @returns {string} */
 export function redactUrl (url) {
   if (url.includes('@')) url = withoutUser(url)
-  return url.includes('?') ? withoutSignatures(url) : url
+  return url.includes('?') ? withoutSecrets(url) : url
 }
 
+/** @param {string} url */
 function withoutUser (url) {
   const start = BEFORE_AUTHORITY.exec(url)?.[0].length ?? 0
   // It is a path.
@@ -33,10 +37,31 @@ function withoutUser (url) {
   return url.slice(0, start) + url.slice(url.lastIndexOf('@') + 1)
 }
 
-function withoutSignatures (url) {
+/** @param {string} url */
+function withoutSecrets (url) {
   const fragment = url.indexOf('#')
   const end = fragment < 0 ? url.length : fragment
   const query = url.indexOf('?')
   if (query > end) return url
-  return url.slice(0, query) + url.slice(query, end).replace(SIGNATURES, '$1REDACTED') + url.slice(end)
+  const pairs = url.slice(query + 1, end).split('&').map(withoutSecret).join('&')
+  return `${url.slice(0, query)}?${pairs}${url.slice(end)}`
+}
+
+/** @param {string} pair */
+function withoutSecret (pair) {
+  const equals = pair.indexOf('=')
+  if (equals < 0) return pair
+  const words = decoded(pair.slice(0, equals)).split(BETWEEN_WORDS)
+  return words.some((word) => SECRET.has(word.toLowerCase())) ? `${pair.slice(0, equals)}=REDACTED` : pair
+}
+
+/** @param {string} key @returns {string} with an escape that is not valid as it is */
+function decoded (key) {
+  return key.replaceAll('+', ' ').replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes)
+    } catch {
+      return escapes.replace(/%([0-7][\da-f])/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
+    }
+  })
 }

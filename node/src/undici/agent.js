@@ -1,6 +1,6 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kConfig, withDispatch } from './dispatch.js'
+import { kConfig, setUp, withDispatch } from './dispatch.js'
 import { agentFactoryFor, configOf } from './factory.js'
 
 /** @typedef {undici.Agent.Options & import('./factory.js').Options} AgentOptions */
@@ -18,11 +18,12 @@ export class Agent extends withDispatch(undici.Agent) {
   constructor (options = {}) {
     const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, options.connect)
     super(withoutOurs(options, withFactory(options, config, agentFactoryFor)))
-    this[kConfig] = config
+    setUp(this, config)
   }
 }
 
 /**
+ * @param {any} options
  * @param {import('./factory.js').ClientConfig} config
  * @param {(config: import('./factory.js').ClientConfig) => import('./factory.js').Factory} factoryFor
  * @returns {{factory?: import('./factory.js').Factory}} ours, where the user gives none

@@ -3,7 +3,8 @@
  */
 
 import { mostHeld } from '../config.js'
-import { Connection, detach } from '../timing/connection.js'
+import { Connection, connectionOf, detach } from '../timing/connection.js'
+import { hooksOf } from '../timing/hooks.js'
 import { giveBack, holdUnfinished } from '../wire/coalesce.js'
 import { setNoDelay } from '../wire/nodelay.js'
 
@@ -22,8 +23,8 @@ import { setNoDelay } from '../wire/nodelay.js'
  * @typedef {{connection: Connection | null}} Connecting
  */
 /**
- * The present socket of one client, and its connection where hooks are set.
- * @typedef {{socket: any, connection: Connection | null}} Line
+ * The present socket of one client, its connection where there may be hooks, and `host:port` of its origin.
+ * @typedef {{socket: any, connection: Connection | null, peer: string}} Line
  */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
@@ -32,9 +33,10 @@ import { setNoDelay } from '../wire/nodelay.js'
 export function wrapConnector (base, config, line) {
   // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
   return /** @this {any} */ function connect (options, callback) {
-    const { hooks, connecting, noDelay } = config
-    const secure = options.protocol === 'https:'
-    const connection = hooks === null ? null : new Connection(options.hostname ?? options.host, secure)
+    const { connecting, noDelay } = config
+    const connection = config.timed ? connectionFor(options, line) : null
+    // Hooks that are set later find the connection. It has carried the request for which it is made.
+    if (connection !== null && hooksOf(config) === null) connection.requests = 1
     line.connection = connection
     if (connecting !== undefined) connecting.connection = connection
     let socket
@@ -65,11 +67,18 @@ export function wrapConnector (base, config, line) {
   }
 }
 
+/** @param {any} options of a connector @param {Line} line */
+function connectionFor ({ hostname, host, port, protocol, socketPath }, { peer }) {
+  const name = String(hostname ?? host ?? '')
+  const at = socketPath ?? (port ? `${name}:${port}` : peer)
+  return new Connection(name, String(at), protocol === 'https:')
+}
+
 /** The client has left its socket: it is closed, upgraded, or carries a tunnel. @param {Line} line */
 export function leaveSocket (line) {
-  const { socket } = line
-  line.socket = null
+  const { socket, connection } = line
+  line.socket = line.connection = null
   if (socket === null) return
   giveBack(socket)
-  detach(socket)
+  if (connection !== null && connectionOf(socket) === connection) detach(socket)
 }

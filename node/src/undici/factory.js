@@ -6,13 +6,15 @@
 import { Client, Pool } from 'undici'
 import { baseIsSupported, kConnector } from '../base-version.js'
 import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
+import { hide } from '../patch.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { leaveSocket, wrapConnector } from './connector.js'
-import { kBase, kConfig, kOrigin, originOf, withDispatch } from './dispatch.js'
+import { callOf, originOf, send, setUp, withDispatch } from './dispatch.js'
+import { Handler } from './handlers.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {import('./connector.js').ClientConfig} ClientConfig */
-/** @typedef {(origin: string | URL, options: any) => any} Factory */
+/** @typedef {(origin: any, options: any) => any} Factory */
 
 /**
  * @param {Options} options
@@ -28,39 +30,57 @@ export function configOf (options, besideUndicis = true, connect = undefined) {
   return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: {} }
 }
 
+/** Where a client has its connection. Hidden: programs get clients by the event 'connect'. */
+const kLine = Symbol('onewrite line')
+
 /** undici's client with a wrapped connector. */
 class WiredClient extends /** @type {any} */ (Client) {
-  /** @type {import('./connector.js').Line} */
-  line = { socket: null, connection: null }
-
+  /** @param {any} origin @param {any} options @param {ClientConfig} config */
   constructor (origin, options, config) {
     super(origin, options)
     const own = /** @type {any} */ (this)
-    own[kConnector] = wrapConnector(own[kConnector], config, this.line)
+    /** @type {import('./connector.js').Line} */
+    const line = { socket: null, connection: null, peer: '' }
+    hide(this, kLine, line)
+    own[kConnector] = wrapConnector(own[kConnector], config, line)
     // undici emits it before it passes the socket of an upgrade or a tunnel on.
-    this.on('disconnect', () => leaveSocket(this.line))
+    this.on('disconnect', () => leaveSocket(line))
   }
 }
 
-/**
- * A client that tells a call which connection it will get. It is made only where there are hooks. For a request from a
- * dispatcher that is not ours the call begins here.
- */
+/** A client that passes its connection to each attempt. It is made only where there may be hooks. */
 class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (WiredClient))) {
+  /** @param {any} origin @param {any} options @param {ClientConfig} config */
   constructor (origin, options, config) {
     super(origin, options, config)
-    this[kConfig] = config
-    this[kOrigin] = originOf(origin)
+    setUp(this, config, origin)
+    const line = /** @type {any} */ (this)[kLine]
+    line.peer = peerOf(new URL(originOf(origin)))
   }
 
-  [kBase] (opts, handler, call) {
-    // V8 looks up `super[kBase]` anew at each call.
-    const { dispatch } = /** @type {any} */ (Client.prototype)
-    call?.carriedBy(this.line)
-    return call?.observed
-      ? call.observed.within(() => dispatch.call(this, opts, handler))
-      : dispatch.call(this, opts, handler)
+  /** @param {any} opts @param {any} handler */
+  dispatch (opts, handler) {
+    const { dispatch } = Client.prototype
+    const line = /** @type {any} */ (this)[kLine]
+    const call = callOf(this, opts, handler, 'client') ?? (isUnbound(handler) ? handler : null)
+    if (call === null) {
+      if (line.connection !== null) line.connection.requests++
+      return dispatch.call(/** @type {any} */ (this), opts, handler)
+    }
+    call.bind(line, opts)
+    const { observed } = call
+    const run = () => dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call))
+    return send(call, observed === null ? run : () => observed.within(run))
   }
+}
+
+/** @param {any} handler @returns {handler is Handler} of a call that began when there were hooks */
+function isUnbound (handler) { return handler instanceof Handler && handler.line === null && handler.running }
+
+/** @param {URL} url @returns {string} `host:port`, with the port that the scheme stands for */
+export function peerOf ({ protocol, hostname, port }) {
+  const known = protocol === 'https:' ? '443' : protocol.startsWith('socks') ? '1080' : '80'
+  return `${hostname}:${port || known}`
 }
 
 /**

@@ -8,7 +8,6 @@ import * as undici from 'undici'
 import { before, globalDispatchers, LEGACY } from './before.js'
 import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-version.js'
 import { Agent } from './agent.js'
-import { placeOfProgram } from './program-proxies.js'
 import { EnvHttpProxyAgent } from './proxy-agent.js'
 
 // When undici 8 was loaded, it replaced the dispatcher of a Node that knows `legacy` alone. fetch goes on to use the
@@ -31,14 +30,10 @@ export function placeForOurs () {
   const chosen = (current !== undefined && isWrapped(legacy) ? [current] : [current, legacy])
     .filter((dispatcher) => dispatcher !== undefined)
   const env = /** @type {any} */ (http.globalAgent).options?.proxyEnv
-  const isNodes = (dispatcher) => env !== undefined && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
+  const isNodes = (/** @type {any} */ dispatcher) => env !== undefined && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
     !(dispatcher instanceof undici.EnvHttpProxyAgent)
   const strange = chosen.find((dispatcher) => !isPlainAgent(dispatcher) && !isNodes(dispatcher))
-  if (strange !== undefined) {
-    const isOfProgram = isUndicis(strange, 'EnvHttpProxyAgent') &&
-      chosen.every((each) => each === strange || isPlainAgent(each))
-    return (isOfProgram && placeOfProgram(strange, isMadeByUndici)) || { found: nameOf(strange) }
-  }
+  if (strange !== undefined) return { found: nameOf(strange) }
   // undici 8 was loaded before this package, and replaced the dispatcher that NODE_USE_ENV_PROXY had set.
   const isLost = env !== undefined && callsControllersWhenSent && !isSupported(process.versions.undici ?? '')
   return chosen.some(isNodes) || isLost
@@ -59,13 +54,13 @@ function proxyOptions (env) {
   }
 }
 
-/** @returns {boolean} undici 8 has set another, and this leads to it */
+/** @param {any} dispatcher @returns {boolean} undici 8 has set another, and this leads to it */
 function isWrapped (dispatcher) {
   const Wrapper = Reflect.get(undici, 'Dispatcher1Wrapper')
   return (Wrapper !== undefined && dispatcher instanceof Wrapper) || nameOf(dispatcher) === 'Dispatcher1Wrapper'
 }
 
-/** @returns {any} its class; undefined when it cannot be read */
+/** @param {any} value @returns {any} its class; undefined when it cannot be read */
 function classOf (value) {
   try {
     return value?.constructor
@@ -74,11 +69,12 @@ function classOf (value) {
   }
 }
 
-/** @returns {string} the name of its class */
+/** @param {any} value @returns {string} the name of its class */
 function nameOf (value) { return String(classOf(value)?.name || 'unknown') }
 
 /**
  * @param {any} dispatcher of any copy of undici, also the one in Node
+ * @param {string} name
  * @returns {boolean} an object of undici's class of this name itself, not composed, wrapped or of a subclass
  */
 function isUndicis (dispatcher, name) {
@@ -91,19 +87,12 @@ function isUndicis (dispatcher, name) {
     dispatcher.dispatch === Class.prototype.dispatch
 }
 
-/** @returns {boolean} an Agent as undici makes it without options */
+/** @param {any} dispatcher @returns {boolean} an Agent as undici makes it without options */
 function isPlainAgent (dispatcher) {
-  if (!isMadeByUndici(dispatcher)) return false
-  const plain = new dispatcher.constructor()
-  const options = /** @type {symbol} */ (privateSymbol(plain, 'options'))
-  const names = Object.keys({ ...dispatcher[options], ...plain[options] })
-  return names.every((name) => dispatcher[options][name] === plain[options][name])
-}
-
-/** @returns {boolean} an Agent of undici with any options but a factory */
-function isMadeByUndici (dispatcher) {
   if (!isUndicis(dispatcher, 'Agent')) return false
   const plain = new dispatcher.constructor()
   const [options, factory] = ['options', 'factory'].map((name) => privateSymbol(plain, name))
-  return options !== undefined && factory !== undefined && dispatcher[factory] === plain[factory]
+  if (options === undefined || factory === undefined || dispatcher[factory] !== plain[factory]) return false
+  const names = Object.keys({ ...dispatcher[options], ...plain[options] })
+  return names.every((name) => dispatcher[options][name] === plain[options][name])
 }

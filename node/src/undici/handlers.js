@@ -1,149 +1,171 @@
 /**
- * Wrappers around the handler of a request, which time what undici reports to it. undici 7 has handlers of two
+ * The handler of one request, around the caller's: it is the call, or an attempt of it. undici 7 has handlers of two
  * styles: onConnect, onHeaders, … and onRequestStart, onResponseStart, …; undici 8 has the second alone, and adapts the
- * first itself. Each method passes on all arguments; `this` of the user's handler is still that handler.
+ * first itself. Each method passes on all arguments; `this` of the caller's handler is still that handler.
  */
 
+import { AsyncResource } from 'node:async_hooks'
 import { callsControllersWhenSent } from '../base-version.js'
+import { Call } from '../timing/call.js'
 
-/** @typedef {import('../timing/call.js').Call} Call */
-
-/** Its callbacks run when the present task is done. */
-const settled = Promise.resolve()
-
-/**
- * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must
- * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
- */
-export function isValidHandler (handler, opts) {
-  if (handler === null || typeof handler !== 'object') return false
-  if (handler.onBodySent !== undefined && typeof handler.onBodySent !== 'function') return false
-  const isUpgrade = opts?.upgrade || opts?.method === 'CONNECT'
-  if (!isController(handler)) return hasAll(handler, isUpgrade ? LEGACY_UPGRADE : LEGACY)
-  // undici 7 checks no more.
-  return !callsControllersWhenSent || hasAll(handler, isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER)
-}
+/** @typedef {import('../timing/call.js').Owner} Owner */
+/** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 
 const LEGACY = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
 const LEGACY_UPGRADE = ['onConnect', 'onError', 'onUpgrade']
 const CONTROLLER = ['onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
 const CONTROLLER_UPGRADE = ['onResponseError', 'onRequestUpgrade']
 
+/** @param {any} handler @param {string[]} methods */
 function hasAll (handler, methods) { return methods.every((name) => typeof handler[name] === 'function') }
 
-/** @param {any} handler that undici accepts @returns {boolean} it has the methods of the newer style */
-export function isController (handler) { return typeof handler.onRequestStart === 'function' }
+/** @param {any} handler @param {string} name */
+function mayHave (handler, name) { return handler[name] === undefined || typeof handler[name] === 'function' }
 
-/** @param {any} handler that undici accepts @param {Call} call @param {boolean} composed @returns {any} */
-export function timedHandler (handler, call, opts, composed) {
-  const Style = isController(handler) ? ControllerHandler : LegacyHandler
-  return new Style(handler, call, opts, composed)
+/**
+ * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must
+ * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
+ * @param {any} handler @param {any} opts
+ */
+function isAccepted (handler, opts) {
+  if (!mayHave(handler, 'onBodySent') || !mayHave(handler, 'onRequestSent')) return false
+  const isUpgrade = opts.upgrade || opts.method === 'CONNECT'
+  if (!isController(handler)) return hasAll(handler, isUpgrade ? LEGACY_UPGRADE : LEGACY)
+  // undici 7 checks no more, but fails when it calls a missing onResponseError.
+  if (!callsControllersWhenSent) return typeof handler.onResponseError === 'function'
+  return hasAll(handler, isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER)
 }
 
-/** The call whose handler is calling the handlers above it, because its attempt starts or fails. @type {Call | null} */
-let below = null
+/** @param {any} handler @returns {boolean} it has the methods of the newer style */
+function isController (handler) { return typeof handler.onRequestStart === 'function' }
 
-/** Calls a handler above. */
-function callAbove (call, method, handler, first, second) {
-  const before = below
-  below = call
+/** @param {any} body @returns {boolean} undici writes it in the turn in which it has a connection */
+function isPrompt (body) {
+  return body == null || typeof body === 'string' || ArrayBuffer.isView(body) || body instanceof ArrayBuffer
+}
+
+/**
+ * @param {Owner} config
+ * @param {Hooks} hooks
+ * @param {any} opts of a dispatch; read, never changed, copied or kept
+ * @param {any} handler
+ * @param {string | undefined} origin of the dispatcher, where it has one
+ * @param {boolean} alone see `Call`
+ * @param {boolean} above see `Call`
+ * @returns {Handler | null} null: undici refuses the handler or the options, in its own way
+ */
+export function handlerFor (config, hooks, opts, handler, origin, alone, above) {
   try {
-    return method?.call(handler, first, second)
-  } finally {
-    below = before
+    if (!isAccepted(handler, opts)) return null
+    const Style = isController(handler) ? ControllerHandler : LegacyHandler
+    return new Style(config, hooks, opts, handler, origin, alone, above)
+  } catch {
+    return null
   }
 }
 
-export class TimedHandler {
-  /** The final response has begun. */
-  answered = false
-  /** undici calls `onRequestSent` of this handler. */
-  reportsSent = true
+/** @param {unknown} value of an option @returns {string} '' for what undici refuses */
+function textOf (value) {
+  return typeof value === 'string' ? value : value instanceof URL ? value.origin : ''
+}
 
+/** @this {Handler} Set on a handler that a client sends. A mock looks for this method, so it is not on all. */
+function noteSent () {
+  this.sent = true
+  return this.inner?.onRequestSent?.()
+}
+
+/** @this {Handler} */
+function passRequestSent () { return this.inner?.onRequestSent() }
+
+/** @this {Handler} @param {any} chunk */
+function passBodySent (chunk) { return this.inner?.onBodySent(chunk) }
+
+export class Handler extends Call {
   /**
-   * @param {any} inner the user's handler
-   * @param {Call} call
-   * @param {boolean} composed false: the handler of one attempt. true: the outermost handler of a composed dispatcher,
-   *   which sees the end of the call
+   * @param {Owner} config @param {Hooks} hooks @param {any} opts @param {any} inner
+   * @param {string | undefined} origin @param {boolean} alone @param {boolean} above
    */
-  constructor (inner, call, opts, composed) {
+  constructor (config, hooks, opts, inner, origin, alone, above) {
+    // The handlers of undici's own functions have their asynchronous context.
+    const context = inner instanceof AsyncResource ? inner : new AsyncResource('OnewriteCall', MANUAL)
+    super(config, hooks, context, textOf(opts.method), origin ?? textOf(opts.origin), textOf(opts.path), alone, above)
     this.inner = inner
-    this.call = call
-    this.composed = composed
-    this.signal = opts?.signal
+    this.signal = opts.signal
+    /** @type {((chunk: any) => any) | undefined} */
+    this.onBodySent = inner.onBodySent === undefined ? undefined : passBodySent
+    /** @type {(() => any) | undefined} */
+    this.onRequestSent = inner.onRequestSent === undefined ? undefined : passRequestSent
+  }
+
+  /** A client sends it: it is an attempt. @param {import('./connector.js').Line} line @param {any} opts */
+  bind (line, opts) {
+    this.line = line
+    this.prompt = isPrompt(opts.body)
+    if (this.attempts !== null) this.attempts.push(this)
+    this.onRequestSent = noteSent
+    // A whole URL is for a proxy that forwards.
+    if (textOf(opts.path).startsWith('http')) this.proxy = line.peer
+  }
+
+  /** `dispatch()` itself threw. @param {any} error */
+  threw (error) {
+    this.owner ??= this
+    this.fail(error)
+    this.close()
   }
 
   onResponseStarted () {
-    if (!this.composed) {
-      if (!this.reportsSent) this.call.requestSent(null)
-      this.call.firstByte()
-    }
-    return this.inner.onResponseStarted?.()
-  }
-
-  onBodySent (chunk) { return this.inner.onBodySent?.(chunk) }
-
-  onRequestSent () {
-    if (!this.composed) this.call.requestSent()
-    return this.inner.onRequestSent?.()
+    if (!this.answered) this.firstByte()
+    return this.inner?.onResponseStarted?.()
   }
 
   started () {
-    if (!this.composed) this.call.acquired(this.call.connection)
-    else if (below !== null) this.call.giveWayTo(below)
+    if (this.isAttempt) this.acquired()
   }
 
-  head (status) {
-    this.answered = status >= 200
-    if (!this.composed) this.call.head(status)
-  }
-
-  complete () {
-    if (!this.composed) this.call.completed()
-    // After the end of the attempt, which may wait for the same task.
-    else settled.then(() => this.call.end())
+  /** @param {number} status */
+  answer (status) {
+    if (status >= 200 || status === 101) this.head(status)
+    else this.interim(status)
   }
 
   /** @param {number} status 101, or 200 for a tunnel: the connection carries no more HTTP */
   upgraded (status) {
-    if (this.composed) return this.call.end()
-    this.call.head(status)
-    this.call.finish(false)
+    this.head(status)
+    if (this.isAttempt) this.finish(false)
+    else this.complete()
   }
 
+  /** @param {any} error */
   failed (error) {
-    const { call, composed, signal } = this
-    if (composed && below !== null) call.giveWayTo(below)
+    const { signal } = this
     const reason = signal?.aborted === true ? signal.reason : undefined
-    const [shown, cancelled] = shownTo(error, reason)
+    const aborted = read(error, 'code') === 'UND_ERR_ABORTED'
     // The caller dropped a body that it did not want to read: the call itself succeeded.
-    const givenUp = this.answered && reason === undefined && isGivenUp(error)
-    if (composed) call.end(givenUp ? undefined : shown ?? new Error('failed'), cancelled)
-    else if (givenUp) call.finish(false)
-    else {
-      if (!this.reportsSent) call.requestSent(null)
-      call.fail(shown, cancelled)
-    }
+    if (this.status !== undefined && reason === undefined && isGivenUp(error, aborted)) return this.giveUp()
+    const cancelled = reason !== undefined && read(reason, 'name') !== 'TimeoutError' && (error === reason || aborted)
+    this.fail((aborted ? reason ?? error : error) ?? new Error('failed'), cancelled)
   }
+
+  giveUp () {
+    if (this.isAttempt) this.finish(false)
+    else this.complete()
+  }
+
+  /** The record, which hooks may keep, leads to nothing of the request. */
+  letGo () { this.inner = this.signal = null }
 }
 
-/**
- * @param {any} reason of the caller's signal, when that was aborted
- * @returns {[any, boolean]} the error that the caller gets, and whether the caller cancelled
- */
-function shownTo (error, reason) {
-  const aborted = read(error, 'code') === 'UND_ERR_ABORTED'
-  const cancelled = reason !== undefined && read(reason, 'name') !== 'TimeoutError' && (error === reason || aborted)
-  return [aborted ? reason ?? error : error, cancelled]
-}
+const MANUAL = { requireManualDestroy: true }
 
 /**
  * Whether it is undici's error for a body that was destroyed, or fetch's for one that was cancelled. For an AbortSignal
  * fetch uses the signal's reason instead (undici lib/web/fetch/index.js, Fetch.abort).
+ * @param {any} error @param {boolean} aborted it has undici's code
  */
-function isGivenUp (error) {
-  return read(error, 'code') === 'UND_ERR_ABORTED' ||
-    (read(error, 'name') === 'AbortError' && read(error, 'message') === 'The operation was aborted.')
+function isGivenUp (error, aborted) {
+  return aborted || (read(error, 'name') === 'AbortError' && read(error, 'message') === 'The operation was aborted.')
 }
 
 /** @param {any} error any value: a caller may abort with it @param {string} name @returns {unknown} */
@@ -156,69 +178,133 @@ function read (error, name) {
 }
 
 /** Of the style with onConnect, for undici 7. */
-class LegacyHandler extends TimedHandler {
+class LegacyHandler extends Handler {
+  /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
+    const before = this.reach()
     this.started()
-    return callAbove(this.call, this.inner.onConnect, this.inner, abort, context)
+    try {
+      return this.inner?.onConnect(abort, context)
+    } finally {
+      this.leave(before)
+      this.tell()
+    }
   }
 
+  /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    this.head(status)
-    return this.inner.onHeaders(status, headers, resume, text)
+    this.answer(status)
+    try {
+      return this.inner?.onHeaders(status, headers, resume, text)
+    } finally {
+      this.tell()
+    }
   }
 
+  /** @param {number} status @param {any} headers @param {any} socket */
   onUpgrade (status, headers, socket) {
     this.upgraded(status)
-    return this.inner.onUpgrade(status, headers, socket)
+    try {
+      return this.inner?.onUpgrade(status, headers, socket)
+    } finally {
+      this.letGo()
+      this.close()
+    }
   }
 
+  /** @param {any} chunk */
   onData (chunk) {
-    if (!this.composed) this.call.received(chunk.length)
-    return this.inner.onData(chunk)
+    this.bytesReceived += chunk.length
+    return this.inner?.onData(chunk)
   }
 
+  /** @param {any} trailers */
   onComplete (trailers) {
     this.complete()
-    return this.inner.onComplete(trailers)
+    const result = this.inner?.onComplete(trailers)
+    // What it throws comes back to onError.
+    this.letGo()
+    this.completed()
+    return result
   }
 
+  /** @param {any} error */
   onError (error) {
+    const before = this.reach()
     this.failed(error)
-    return callAbove(this.call, this.inner.onError, this.inner, error)
+    try {
+      const result = this.inner?.onError(error)
+      this.letGo()
+      return result
+    } finally {
+      this.leave(before)
+      this.close()
+    }
   }
 }
 
 /** Of the style with controllers. */
-class ControllerHandler extends TimedHandler {
-  reportsSent = callsControllersWhenSent
-
+class ControllerHandler extends Handler {
+  /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
+    const before = this.reach()
     this.started()
-    return callAbove(this.call, this.inner.onRequestStart, this.inner, controller, context)
+    try {
+      return this.inner?.onRequestStart(controller, context)
+    } finally {
+      this.leave(before)
+      this.tell()
+    }
   }
 
+  /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    this.head(status)
-    return this.inner.onResponseStart?.(controller, status, headers, text)
+    this.answer(status)
+    try {
+      return this.inner?.onResponseStart?.(controller, status, headers, text)
+    } finally {
+      this.tell()
+    }
   }
 
+  /** @param {any} controller @param {number} status @param {any} headers @param {any} socket */
   onRequestUpgrade (controller, status, headers, socket) {
     this.upgraded(status)
-    return this.inner.onRequestUpgrade(controller, status, headers, socket)
+    try {
+      return this.inner?.onRequestUpgrade?.(controller, status, headers, socket)
+    } finally {
+      this.letGo()
+      this.close()
+    }
   }
 
+  /** @param {any} controller @param {any} chunk */
   onResponseData (controller, chunk) {
-    if (!this.composed) this.call.received(chunk.length)
-    return this.inner.onResponseData?.(controller, chunk)
+    this.bytesReceived += chunk.length
+    return this.inner?.onResponseData?.(controller, chunk)
   }
 
+  /** @param {any} controller @param {any} trailers */
   onResponseEnd (controller, trailers) {
     this.complete()
-    return this.inner.onResponseEnd?.(controller, trailers)
+    const result = this.inner?.onResponseEnd?.(controller, trailers)
+    // What it throws comes back to onResponseError.
+    this.letGo()
+    this.completed()
+    return result
   }
 
+  /** @param {any} controller @param {any} error */
   onResponseError (controller, error) {
+    const before = this.reach()
     this.failed(error)
-    return callAbove(this.call, this.inner.onResponseError, this.inner, controller, error)
+    try {
+      const result = this.inner?.onResponseError?.(controller, error)
+      this.letGo()
+      return result
+    } finally {
+      this.leave(before)
+      this.close()
+    }
   }
 }

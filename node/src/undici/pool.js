@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
 import { withFactory } from './agent.js'
-import { kConfig, kOrigin, originOf, withDispatch } from './dispatch.js'
+import { kConfig, setUp, withDispatch } from './dispatch.js'
 import { clientFactoryFor, configOf } from './factory.js'
 
 /** @typedef {undici.Pool.Options & import('./factory.js').Options} PoolOptions */
@@ -16,7 +16,6 @@ export class Pool extends withDispatch(undici.Pool) {
   constructor (origin, options = {}) {
     const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, options.connect)
     super(origin, withoutOurs(options, withFactory(options, config, clientFactoryFor)))
-    this[kConfig] = config
-    this[kOrigin] = originOf(origin)
+    setUp(this, config, origin)
   }
 }

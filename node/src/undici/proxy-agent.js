@@ -1,7 +1,7 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kConfig, withDispatch } from './dispatch.js'
-import { agentFactoryFor, clientFactoryFor, configOf } from './factory.js'
+import { kConfig, setUp, withDispatch } from './dispatch.js'
+import { agentFactoryFor, clientFactoryFor, configOf, peerOf } from './factory.js'
 
 /** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
 /** @typedef {undici.EnvHttpProxyAgent.Options & import('./factory.js').Options} EnvHttpProxyAgentOptions */
@@ -17,7 +17,7 @@ export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
     const all = typeof options === 'string' || options instanceof URL ? { uri: String(options) } : options
     const config = configOf(all ?? {}, true, all?.proxyTls)
     super(withoutOurs(all, withFactories(all, config)))
-    this[kConfig] = config
+    setUp(this, config)
   }
 }
 
@@ -34,13 +34,17 @@ export class EnvHttpProxyAgent extends withDispatch(undici.EnvHttpProxyAgent) {
     const { connect, proxyTls } = /** @type {any} */ (options)
     const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, connect ?? proxyTls)
     super(withoutOurs(options, withFactories(options, config)))
-    this[kConfig] = config
+    setUp(this, config)
   }
 }
 
-/** @returns {Record<string, unknown>} ours, where the user gives none */
+/**
+ * @param {any} options @param {import('./factory.js').ClientConfig} config
+ * @returns {Record<string, unknown>} ours, where the user gives none
+ */
 function withFactories (options, config) {
   if (config.disabled || !options) return {}
+  /** @type {import('./connector.js').Connecting} */
   const connecting = { connection: null }
   const factory = agentFactoryFor({ ...config, get hooks () { return config.hooks }, connecting })
   const toProxy = clientFactoryFor({ ...config, hooks: null, timed: false })
@@ -61,15 +65,20 @@ function withFactories (options, config) {
  */
 class TunnelPool extends undici.Pool {
   #connecting
+  #peer
 
+  /** @param {any} origin @param {any} options @param {import('./connector.js').Connecting} connecting */
   constructor (origin, options, connecting) {
     super(origin, options)
     this.#connecting = connecting
+    this.#peer = peerOf(new URL(origin))
   }
 
+  /** @param {any} params @param {any} [callback] */
   connect (params, callback) {
     const { connection } = this.#connecting
     if (callback !== undefined || connection === null) return /** @type {any} */ (super.connect(params, callback))
+    connection.proxy = connection.peer = this.#peer
     return super.connect(params).then((data) => {
       if (data.statusCode === 200) connection.connected()
       return data

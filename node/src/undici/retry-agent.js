@@ -1,12 +1,12 @@
 import * as undici from 'undici'
-import { kConfig, oneCall } from './dispatch.js'
+import { callOf, configIn, send } from './dispatch.js'
 
 /**
  * undici's RetryAgent whose retries are attempts of one timing record. With undici's own class around an Agent of ours
- * each try has a record of its own, because the Agent cannot know which tries belong together.
+ * each try has a record of its own.
  */
 export class RetryAgent extends undici.RetryAgent {
-  #dispatch
+  #agent
 
   /**
    * @param {undici.Dispatcher} agent an Agent, Pool or ProxyAgent of ours; around any other it behaves as undici's
@@ -15,12 +15,13 @@ export class RetryAgent extends undici.RetryAgent {
    */
   constructor (agent, options = {}) {
     super(agent, options)
-    const own = /** @type {any} */ (agent)
-    const plain = (/** @type {any} */ opts, /** @type {any} */ handler) => super.dispatch(opts, handler)
-    this.#dispatch = own[kConfig]?.timed ? oneCall(own)(plain) : plain
+    this.#agent = configIn(agent)?.timed ? agent : null
   }
 
+  /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
-    return this.#dispatch(opts, handler)
+    const call = this.#agent === null ? null : callOf(this.#agent, opts, handler, 'above')
+    if (call === null) return super.dispatch(opts, handler)
+    return send(call, () => super.dispatch(opts, /** @type {any} */ (call)))
   }
 }

@@ -13,7 +13,7 @@
  * high-water mark, at which the source has to wait.
  */
 
-import { Patch } from '../patch.js'
+import { hide, replaceMethods } from '../patch.js'
 
 /** Stands for the length of a chunked body, which is not known before its last chunk. */
 const CHUNKED = -1
@@ -22,13 +22,14 @@ const LENGTH_LINE = 'content-length: '
 const LAST_CHUNK = '\r\n0\r\n\r\n'
 const [CR, LF, ZERO, SPACE] = [13, 10, 48, 32]
 /** The boundary is undici's own, so undici reads the parts. */
-const FORM_HEAD = /\r\ncontent-type: multipart\/form-data; boundary=----formdata-undici-\d+\r\n/i
+const FORM_BOUNDARY = '; boundary=----formdata-undici-'
 /** For so many turns a form is held without a part. Parts in memory are at most two turns apart. */
 const FORM_TURNS = 8
 
 /**
  * How many bytes of the message follow its head. undici ends each head with the line that frames the body, so it is
  * read from its end. A wrong answer costs a write or a turn of the loop, never a byte.
+ * @param {string} head
  */
 function bytesAfterHead (head) {
   let at = head.length - 1
@@ -45,22 +46,23 @@ function bytesAfterHead (head) {
 const kHold = Symbol('onewrite hold')
 
 /** What is held on one socket. */
-class Hold extends Patch {
+class Hold {
   /** One of the socket's corks is ours. */
   held = false
   /** Bytes of the message that are still to be written. */
   left = 0
-  /** Of the present message. */
-  head = ''
+  /** The present message is a small form of undici's. */
+  form = false
   /** Turns for which the message may be held on. */
   turns = 0
   limit = 0
   max = 0
   later = 0
 
-  constructor (socket, max) {
-    super(socket, holding)
+  /** @param {any} socket @param {any} originals @param {number} max */
+  constructor (socket, originals, max) {
     this.socket = socket
+    this.originals = originals
     this.begin(max)
   }
 
@@ -72,12 +74,13 @@ class Hold extends Patch {
     this.left = 0
   }
 
+  /** @param {string} text @param {any} encoding */
   wrote (text, encoding) {
     const { left } = this
     if (left === 0) {
       this.limit = this.max
       this.left = bytesAfterHead(text)
-      this.head = text
+      this.form = this.left > 0 && this.left <= this.max && text.includes(FORM_BOUNDARY)
     } else if (left === CHUNKED) {
       if (text === LAST_CHUNK) this.left = 0
     } else {
@@ -87,6 +90,7 @@ class Hold extends Patch {
   }
 }
 
+/** @param {Hold} hold */
 function release (hold) {
   if (!hold.held) return
   hold.held = false
@@ -94,6 +98,7 @@ function release (hold) {
   hold.originals.uncork.call(hold.socket)
 }
 
+/** @param {Hold} hold */
 function endTurn (hold) {
   if (hold.held && hold.turns-- > 0) setImmediate(endTurn, hold)
   else release(hold)
@@ -125,7 +130,7 @@ const holding = {
       uncork.call(this)
     } else {
       hold.held = true
-      hold.turns = hold.left > 0 && hold.left <= hold.max && FORM_HEAD.test(hold.head) ? FORM_TURNS : 0
+      hold.turns = hold.form ? FORM_TURNS : 0
       setImmediate(endTurn, hold)
     }
   }
@@ -143,13 +148,13 @@ export function holdUnfinished (socket, max) {
   const hold = socket[kHold]
   // A tunnel's socket comes twice: first for the CONNECT request, then for requests to the origin.
   if (hold !== undefined) return hold.begin(max)
-  // A user's own socket, or a mock, may lack parts of Writable.
-  if (max === 0 || typeof socket.write !== 'function' || typeof socket.uncork !== 'function' ||
-      typeof socket.writableCorked !== 'number') return
-  socket[kHold] = new Hold(socket, max)
+  // A user's own socket, or a mock, may lack parts of Writable, or be frozen.
+  if (max === 0 || typeof socket.writableCorked !== 'number') return
+  const originals = replaceMethods(socket, holding)
+  if (originals !== null && !hide(socket, kHold, new Hold(socket, originals, max))) originals.giveBack(socket)
 }
 
-/** Gives a socket its methods back: it is upgraded, or carries a tunnel. */
+/** Gives a socket its methods back: it is closed, upgraded, or carries a tunnel. @param {any} socket */
 export function giveBack (socket) {
   /** @type {Hold | undefined} */
   const hold = socket[kHold]
@@ -157,5 +162,5 @@ export function giveBack (socket) {
   release(hold)
   // Methods of others may stand on ours: then ours stay, and hold nothing.
   hold.begin(0)
-  if (hold.remove()) delete socket[kHold]
+  if (hold.originals.giveBack(socket)) delete socket[kHold]
 }

@@ -8,5 +8,5 @@ import { setsNoDelay } from '../config.js'
  * @param {boolean} wanted false: the user asked for Nagle's algorithm
  */
 export function setNoDelay (socket, config, wanted) {
-  if (setsNoDelay(config)) socket?.setNoDelay?.(wanted)
+  if (setsNoDelay(config) && typeof socket?.setNoDelay === 'function') socket.setNoDelay(wanted)
 }

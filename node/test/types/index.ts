@@ -2,7 +2,7 @@
 
 import * as undici from 'undici'
 import {
-  Agent, agentFactory, clientFactory, EnvHttpProxyAgent, HttpAgent, HttpsAgent, install, type Installation, Pool, ProxyAgent,
+  Agent, clientFactory, EnvHttpProxyAgent, HttpAgent, HttpsAgent, install, type Installation, Pool, ProxyAgent,
   RetryAgent, status, Timing, uninstall, withTimingId
 } from 'onewrite'
 import { guardNodeHttp } from 'onewrite/http'
@@ -39,10 +39,10 @@ new RetryAgent(agent, { maxRetries: 2 }).close()
 // @ts-expect-error an agent is asked for
 new RetryAgent({ maxRetries: 2 }).close()
 new undici.Pool('http://localhost', { factory: clientFactory() }).close()
-new undici.Agent({ factory: agentFactory({ nodelayDisabled: true }) }).close()
+new undici.Agent({ factory: clientFactory({ nodelayDisabled: true }) }).close()
 new HttpAgent({ keepAlive: true, coalesceDisabled: true }).destroy()
 new HttpsAgent({ keepAlive: true, ca: '' }).destroy()
-new undici.Agent({ factory: agentFactory({ onTiming (timing) { console.log(timing.queueNs) } }) }).close()
+new undici.Agent({ factory: clientFactory({ onTiming (timing) { console.log(timing.queueNs) } }) }).close()
 
 export function mapped (timing: Timing) {
   const attributes: Record<string, string | number> = otelAttributes(timing)
