@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests on other versions, each in a copy of this folder, so that what is built here stays as it is:
 # older clients and Netty 4.1 against the classes compiled for the newest, and a whole mvn verify on each JDK found.
-# Each run is recorded for docs/versions.md; one that fails does not end the others.
+# A run that fails does not end the others. The reports are in target/matrix.
 # With arguments, only those: matrix.sh netty-4.1 okhttp-4.12 jdk-25
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -9,30 +9,11 @@ here=$PWD
 reports=$here/target/matrix
 wanted=" $* "
 mkdir -p "$reports"
-by="make -C java matrix"
 failed=()
 
 # A version that the parent pom names: netty.version, or netty.oldest.
 named() { sed -n "s|^ *<$1>\(.*\)</$1>.*|\1|p" pom.xml reactor-netty/pom.xml spring-boot/pom.xml | head -1; }
 netty=$(named netty.oldest) okhttp=$(named okhttp.oldest) reactor=$(named reactor-netty.oldest) ahc=$(named ahc.oldest)
-
-compatibility() { local command=$1; shift; ../docs/tools/compatibility.py "$command" java "$@"; }
-[ $# -gt 0 ] || compatibility forget --by "$by"
-
-# What a module's tests came to: of the run WHAT, with a base library and what else is worth naming.
-record() { # WHAT MODULE BASE=VERSION [OTHER=VERSION…]
-  local what=$1 module=$2 base=$3 with=() one
-  is_wanted_now "$what" || return 0
-  shift 3
-  for one in "$@"; do with+=(--with "$one"); done
-  compatibility run --by "$by" --cell "$what $module" --runtime "JDK=$jdk" --base "$base" "${with[@]}" \
-    --junit "$reports/$what/$module/TEST-*.xml"
-}
-
-jdk_version() { "$1" -XshowSettings:properties -version 2>&1 | awk '/ java.version =/{print $3}'; }
-jdk=$(jdk_version "${JAVA_HOME:+$JAVA_HOME/bin/}java")
-ran=" "
-is_wanted_now() { [[ $ran == *" $1 "* ]]; }
 
 is_wanted() { [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]]; }
 
@@ -41,7 +22,6 @@ in_copy() { # what, command…
   shift
   is_wanted "$what" || return 0
   wanted=${wanted/ $what / }
-  ran+="$what "
   echo "== $what"
   work=$(mktemp -d)
   mkdir "$work/java"
@@ -72,15 +52,11 @@ on_other_version() { # modules, properties…
 on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
 in_copy netty-4.1 on_other_version testing,core,netty,client "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
-record netty-4.1 netty "netty=$netty"
-record netty-4.1 client "netty=$netty"
 in_copy okhttp-4.12 on_other_version testing,core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
-record okhttp-4.12 okhttp "okhttp=$okhttp"
 for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
   IFS=/ read -r what version <<<"$versions"
   in_copy "$what" on_other_version testing,core,netty,reactor-netty -Donewrite.netty-4.1=true \
     "-Dnetty.version=$netty" "-Dreactor-netty.version=$version" -Dspring.version=6.2.12
-  record "$what" reactor-netty "reactor-netty=$version" "netty=$netty" spring=6.2.12
 done
 for versions in 3.4.11/6.2.12/1.2.11 "3.2.12/6.1.21/$reactor"; do
   IFS=/ read -r boot spring version <<<"$versions"
@@ -88,11 +64,9 @@ for versions in 3.4.11/6.2.12/1.2.11 "3.2.12/6.1.21/$reactor"; do
     -Donewrite.netty-4.1=true "-Dnetty.version=$netty" -Dspring.version=6.2.12 "-Dreactor-netty.version=$version" \
     "-Dspring-boot.version=$boot" "-Dspring-boot.spring.version=$spring" \
     -Dtest='OnewriteAutoConfigurationTest' -Dsurefire.failIfNoSpecifiedTests=false
-  record "spring-boot-${boot%.*}" spring-boot "spring-boot=$boot" "spring=$spring" "reactor-netty=$version" "netty=$netty"
 done
 in_copy ahc-3.0.1 on_other_version testing,core,netty,ahc -Donewrite.netty-4.1=true "-Dnetty.version=$netty" \
   "-Dahc.version=$ahc"
-record ahc-3.0.1 ahc "ahc=$ahc" "netty=$netty"
 for java in /usr/lib/jvm/*/bin/javac; do
   [ -x "$java" ] || continue
   home=${java%/bin/javac}
@@ -102,14 +76,6 @@ for java in /usr/lib/jvm/*/bin/javac; do
     *)
       [ ! -L "$home" ] || continue
       in_copy "jdk-$release" on_jdk "$home"
-      jdk=$(jdk_version "$home/bin/java")
-      newest="netty=$(named netty.version)"
-      record "jdk-$release" netty "$newest"
-      record "jdk-$release" client "$newest"
-      record "jdk-$release" okhttp "okhttp=$(named okhttp.version)"
-      record "jdk-$release" reactor-netty "reactor-netty=$(named reactor-netty.version)" "$newest" "spring=$(named spring.version)"
-      record "jdk-$release" spring-boot "spring-boot=$(named spring-boot.version)"
-      record "jdk-$release" ahc "ahc=$(named ahc.version)" "$newest"
       ;;
   esac
 done
@@ -118,7 +84,6 @@ read -ra unknown <<<"$wanted"
   echo "matrix.sh: there is no ${unknown[*]} here" >&2
   exit 2
 }
-if [ $# -eq 0 ]; then compatibility collect --whole "$by"; else compatibility collect; fi
 [ ${#failed[@]} -eq 0 ] || {
   printf 'failed: %s\n' "${failed[@]}" >&2
   exit 1

@@ -2,15 +2,13 @@
 
 One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. The path chooses the behaviour:
 
-=================  ==================================================================================
-``/``              200 with a two-byte body
-``/split``         head and body of the answer in two writes
-``/status/503``      that status, with a Location for 3xx
-``/closing``         200, and `Connection: close`
-``/slow?ms=300``     after so many milliseconds
-``/lossy``         at once, and loses the first segment of the next request. The client must pause 30 ms before it
-``/events``        15 server-sent events, 20 ms apart
-=================  ==================================================================================
+- ``/``: 200 with a two-byte body.
+- ``/split``: head and body of the answer in two writes.
+- ``/status/503``: that status, with a Location for 3xx.
+- ``/closing``: 200, and `Connection: close`.
+- ``/slow?ms=300``: after so many milliseconds.
+- ``/lossy``: at once. The first segment of the next request is lost; the client must pause 30 ms before it.
+- ``/events``: 15 server-sent events, 20 ms apart.
 
 The ``nagle`` port is the same server with Nagle left on, as most application servers are.
 Prints one JSON line with its ports when it is ready. Ends when its standard input ends.

@@ -5,7 +5,8 @@ are gone with the processes that hold them. The kernel's own TCP runs on both si
 segment sizes (1448 bytes) are real, only the distance is made.
 
 `--peer-delack-ms` EMULATES a peer with another delayed-ACK timer than Linux's 40 ms: a pure acknowledgement from the
-far side is held for so long, unless it acknowledges two full segments or a data segment carries it sooner.
+far side is held for so long. It goes on at once if it
+acknowledges two full segments, or if a data segment carries it.
 
 Prints one JSON line when it is ready: the two processes whose namespaces they are (for nsenter --net=/proc/PID/ns/net)
 and their addresses. Ends when its standard input ends.

@@ -1,8 +1,8 @@
 """Brings the repository's Markdown files into the site, each under its own path.
 
 A link to a file that is no page of the site, such as a source file, leads to the repository's web page.
-The API references of Ruby and Java are HTML made by YARD and Javadoc: their folders are copied beside the pages, and
-a generated page lists their classes, so that the site's search finds them.
+The API references of Ruby and Java are HTML made by YARD and Javadoc. Their folders are copied beside the pages. A
+generated page lists their classes, so that the site's search finds them.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.search(r"^## Install\n.*?^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 #: What uses each package afterwards, by the first word of its comment; and the command that its lines need.
 WORKS = {
-    "Python": ("python3", "venv/bin/python -c 'import onewrite; print(onewrite.__version__)'"),
+    "Python": ("python3", "build/venv/bin/python -c 'import onewrite, requests; print(onewrite.__version__)'"),
     "Ruby": ("gem", """ruby -e 'require "onewrite"; puts Onewrite::VERSION'"""),
     "Node": ("npm", "cd ../your-project && node -e 'import(\"onewrite\").then(({ Agent }) => console.log(Agent.name))'"),
     "Java": ("mvn", "ls build/packages/java/io/github/onewrite/onewrite-core/*/*.jar"),
-    "the": ("python3", "venv-cli/bin/onewrite --version"),
+    "the": ("python3", "build/venv-cli/bin/onewrite --version"),
 }
 
 

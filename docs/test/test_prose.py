@@ -17,6 +17,31 @@ def test_a_page_is_plain(path: Path) -> None:
     assert prose.complaints(path) == []
 
 
+def test_comments_are_plain() -> None:
+    assert [fault for path in prose.code() for fault in prose.comment_faults(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", '"""It was told once."""\n'),
+        ("a.py", "x = 1\n# It was\n# told once.\ny = 2\n"),
+        ("a.js", "// It was told once.\n"),
+        ("A.java", "/**\n * It was told\n * once.\n */\nclass A {}\n"),
+        ("a.rb", "# frozen_string_literal: true\n\n# It was told once.\n"),
+    ],
+)
+def test_a_comment_that_is_not_plain_is_seen(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    (fault,) = prose.comment_faults(tmp_path / name)
+    assert fault.endswith('"told": name the act: reported, logged, passed: It was told once.')
+
+
+def test_code_in_a_comment_is_one_word(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("/** Calls `a b c " + "d " * 40 + "`. */\nconst text = 'it was told'\n")
+    assert prose.comment_faults(tmp_path / "a.js") == []
+
+
 def test_all_pages_together_have_no_more_words_than_planned() -> None:
     assert sum(map(prose.words, prose.pages())) <= prose.ALL
 

@@ -85,7 +85,7 @@ AROUND = {
     ),
     # The signal switches off, in the process that gets it.
     "rails-switch": Around(end='Process.kill("USR2", Process.pid)\nsleep 0.01 while Onewrite.enabled?\nputs "switched off"\n'),
-    # It has no server of its own, which Boot would start because WebFlux is there.
+    # Without the setting Boot would start a server, because WebFlux is there.
     "spring-boot": Around('System.setProperty("spring.main.web-application-type", "none");\n'),
     "opentelemetry": Around(SDK, post=f'\n_session.post("{PLACE}/items", json={{"name": "tea"}})\n', end=EXPORTED),
     "opentelemetry-ruby": Around(
@@ -109,7 +109,7 @@ AROUND = {
     ),
     "prometheus": Around(end="import prometheus_client\nprint(prometheus_client.generate_latest().decode())\n"),
     "prometheus-ruby": Around(
-        # Its text format is for the files of several processes: one process asks its registry.
+        # Its text format is for the files of several processes. One process reads its registry.
         end='puts "http_client_wait_seconds #{wait.get({ method: "POST" })}"\n',
     ),
     "prometheus-node": Around(

@@ -24,7 +24,7 @@ CARRIERS = [
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The files that carry the version, and the check itself, in a folder of their own."""
+    """The files that carry the version, and the check itself, in a separate folder."""
     for name in ["VERSION", ".ci/version-check", *CARRIERS]:
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)

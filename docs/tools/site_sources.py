@@ -1,8 +1,9 @@
 """Checks what the documentation site is built from, without building it.
 
 usage: site_sources.py        exit: 0 all is there, 1 something is not (each is printed)
-Every page of the site's menu exists; every link to a heading finds it under the anchor that the site gives it, which is
-not always GitHub's; the references of Python and Node have every public module. `make docs-site` checks the built site.
+
+Every page of the site's menu exists. Every link to a heading finds it under the site's anchor, which is not always
+GitHub's. The references of Python and Node have every public module. `make docs-site` checks the built site.
 """
 
 from __future__ import annotations

@@ -48,19 +48,6 @@ is_wanted() { # NODE UNDICI
   return 1
 }
 
-# What ran, and how it ended, is recorded for docs/versions.md.
-compatibility() {
-  local command=$1 tool="$here/../docs/tools/compatibility.py"
-  shift
-  if [ -x "$tool" ]; then ONEWRITE_REPORTS="$reports" "$tool" "$command" node "$@"; return; fi
-  [ "$command" = run ] || return 0
-  while [ "$1" != -- ]; do shift; done
-  shift
-  "$@"
-}
-by="make -C node matrix"
-[ ${#wanted[@]} -gt 0 ] || compatibility forget --by "$by"
-
 for pair in "${pairs[@]}"; do
   node=${pair%%:*} undici=${pair#*:}
   is_wanted "$node" "$undici" || continue
@@ -68,14 +55,11 @@ for pair in "${pairs[@]}"; do
   folder=$(checkout "$undici")
   echo "== Node $node, undici $undici"
   report="$reports/node-matrix-$node-undici-$undici.xml"
-  if (cd "$folder" && compatibility run --by "$by" --cell "$node undici $undici" --runtime "Node=$("$binary" -p process.versions.node)" \
-    --base "undici=$("$binary" -p 'require("undici/package.json").version')" --junit "$report" \
-    -- timeout 500 "$binary" --test --test-concurrency=2 --test-timeout=400000 --test-reporter=dot --test-reporter-destination=stdout \
+  if (cd "$folder" && timeout 500 "$binary" --test --test-concurrency=2 --test-timeout=400000 --test-reporter=dot --test-reporter-destination=stdout \
     --test-reporter=junit --test-reporter-destination="$report" test/*.test.js); then
     echo "passed"
   else
     failed+=("Node $node with undici $undici")
   fi
 done
-if [ ${#wanted[@]} -eq 0 ]; then compatibility collect --whole "$by"; else compatibility collect; fi
 if [ ${#failed[@]} -gt 0 ]; then printf 'failed: %s\n' "${failed[@]}" >&2; exit 1; fi

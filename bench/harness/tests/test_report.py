@@ -109,15 +109,14 @@ def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
     shown, notes = costs.table(tmp_path)
     assert shown.rows == [
         ["urllib3 2, CPython 3", "200 B", "0.98 (0.97–1.02)", *["-"] * 3, "1.01 (0.97–1.02)", "100"],
-        ["urllib3 2, CPython 3", "20 kB", *["-"] * 4, "1.01 (0.97–1.02)", "100"],
     ]
-    assert notes == ["urllib3 2, CPython 3: `make`, commit 0123abcd, 2026-01-02."]
+    assert notes == ["urllib3 2, CPython 3: `make`, commit 0123abcd, 2026-01-02; [all rows](python/bench/RESULTS.md)."]
     result(tmp_path / "node" / "bench", again=0.78)
     (tmp_path / "ruby" / "bench").mkdir(parents=True)
     (tmp_path / "ruby" / "bench" / "results-3.json").write_text('{"rows": []}')
     shown, notes = costs.table(tmp_path)
-    assert len(shown.rows) == 2
-    assert "urllib3 2, CPython 3, 200 B: not published, stock beside stock differs by 22%." in notes
+    assert len(shown.rows) == 1
+    assert "urllib3 2, CPython 3: not published, stock beside stock differs by 22%." in notes
     assert any(note.startswith("ruby/bench/results-3.json cannot be read: KeyError") for note in notes)
 
 

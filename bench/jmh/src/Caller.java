@@ -16,7 +16,7 @@ import java.util.concurrent.Future;
 
 /**
  * The process of one variant: {@code Caller VARIANT URL}. Each line of standard input has a number of callers and a number
- * of POSTs; it makes them, and prints the nanoseconds they took and the bytes that its threads allocated.
+ * of POSTs; it makes them. Then it prints the nanoseconds they took and the bytes that its threads allocated.
  */
 public final class Caller {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -37,7 +37,7 @@ def chosen(names: str | None) -> tuple[str, ...]:
 def command(language: str, program: str | None = None, runtime: str | None = None) -> list[str] | None:
     """The command of a language's driver, or of one of its programs; None when it is not there.
 
-    The runtime `debian` is that of Debian sid, in a root of its own.
+    The runtime `debian` is that of Debian sid, in a separate root.
     """
     if language == "raw":
         return [sys.executable, "-m", "onewrite_bench.engines.raw_driver"]
@@ -52,8 +52,8 @@ def environment(runtime: str | None) -> dict[str, str]:
     """What a driver's environment needs for a runtime: `debian`, `node22`, `node24`, or None for this machine's."""
     if runtime == "debian":
         return {"ONEWRITE_PYTHON": "python3"}
-    if runtime is None:
-        return {}
+    if runtime is None:  # a driver gets no other ONEWRITE_ variable of the user
+        return {name: os.environ[name] for name in ("ONEWRITE_NODE", "ONEWRITE_PYTHON") if os.environ.get(name)}
     found = subprocess.run([NODE_BINARY, NODES[runtime]], capture_output=True, text=True, check=False)
     return {"ONEWRITE_NODE": found.stdout.strip()} if found.returncode == 0 else {"ONEWRITE_NODE": f"/no/{runtime}"}
 

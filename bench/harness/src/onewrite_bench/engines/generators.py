@@ -102,7 +102,7 @@ class Wrk2:
 
     @staticmethod
     def turn(text: str) -> dict[str, Any]:
-        """The turn that wrk2's output tells of. Raises BenchError when it tells of none, or of failed requests."""
+        """The turn in wrk2's output. Raises BenchError where there is none, or a request failed."""
         line = next((line for line in text.splitlines() if line.startswith(MARK)), None)
         if line is None:
             raise BenchError(f"wrk2 ended without its result; the end of its output: {text.strip()[-200:]!r}")

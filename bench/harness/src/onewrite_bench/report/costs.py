@@ -29,7 +29,7 @@ MOST_ERROR = 0.03
 
 
 def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
-    """One row per language, runtime and request, and the notes below the table."""
+    """A row per language and runtime, of the first request that its bench has, and the notes below the table."""
     rows: list[list[str]] = []
     notes: list[str] = []
     for path in (path for one in LANGUAGES for path in sorted((repository / one / "bench").glob("results*.json"))):
@@ -40,15 +40,16 @@ def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
                 name, _, of = row["name"].partition(", ")
                 requests.setdefault(of.replace("000 B", " kB") or USUAL, {})[name] = row
             library = f"{raw['base']}, {raw['runtime']}"
-            for of, named in requests.items():
-                error = abs(named[AGAIN]["ratio"] - 1)
-                if error > MOST_ERROR:
-                    notes.append(f"{library}, {of}: not published, stock beside stock differs by {error:.0%}.")
-                    continue
-                rounds = {str(row["n"]) for name, row in named.items() if name in (*ROWS, AGAIN)}
-                figures = [_ratio(named.get(name)) for name in (*ROWS, AGAIN)]
-                rows.append([library, of, *figures, "/".join(sorted(rounds))])
-            notes.append(f"{library}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}.")
+            of, named = next(iter(requests.items()))
+            error = abs(named[AGAIN]["ratio"] - 1)
+            if error > MOST_ERROR:
+                notes.append(f"{library}: not published, stock beside stock differs by {error:.0%}.")
+                continue
+            rounds = {str(row["n"]) for name, row in named.items() if name in (*ROWS, AGAIN)}
+            figures = [_ratio(named.get(name)) for name in (*ROWS, AGAIN)]
+            rows.append([library, of, *figures, "/".join(sorted(rounds))])
+            more = f"{path.parent.relative_to(repository)}/RESULTS.md"
+            notes.append(f"{library}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}; [all rows]({more}).")
         except (ValueError, TypeError, KeyError) as error:
             notes.append(f"{path.relative_to(repository)} cannot be read: {type(error).__name__}: {error}.")
     return Table(("library", "request", *ROWS, AGAIN, "n"), rows), notes

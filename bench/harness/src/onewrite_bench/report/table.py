@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import median, median_low
 
 from onewrite_lab import stall
@@ -86,7 +87,7 @@ def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str], float]) -> str:
     seen = [cell for cell in cells if cell.measured]
     if not seen:
         return "not run" if any(cell.missing for cell in cells) else "failed" if any(c.errors for c in cells) else "-"
-    of = [late[cell.group, cell.target] for cell in seen]
+    of = [late.get((cell.group, cell.target), inf) for cell in seen]
     times = [us for cell in seen for us in cell.latencies_us]
     count = sum(cell.late(line) for cell, line in zip(seen, of, strict=True))
     # Round n of all targets together: the spread is of the same places in each round.

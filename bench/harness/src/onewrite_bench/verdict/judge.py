@@ -1,13 +1,14 @@
 """Judges each group's adapter by the lab's stall rule and by what the kernel counted.
 
-At a target that stalls, the control must have stalled and the reference (a raw socket with one write) must not.
-Else the run shows nothing there. The adapter must not stall, must use one segment and must have TCP_NODELAY on.
-Where nothing was seen, the verdict is inconclusive.
+At a target that stalls, the control must have stalled and the reference (a raw socket with one write) must be clean.
+Else the run shows nothing there. The adapter must be clean, must use one segment and must have TCP_NODELAY on.
+Where nothing was seen, or the adapter is mixed, the verdict is inconclusive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from onewrite_lab import stall
 
@@ -35,16 +36,16 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
 def lines(cells: Sequence[Cell]) -> dict[tuple[str, str], float]:
     """By group and target, in microseconds: what takes longer is late.
 
-    That is the lab's line between the medians of the reference and of the control.
+    That is the lab's line between the medians of the reference and of the control. Without them there is none.
     """
     found: dict[tuple[str, str], float] = {}
     for cell in cells:
         place = (cell.group, cell.target)
         if place not in found:
             beside = {one.role: one for one in cells if (one.group, one.target) == place and one.measured}
-            usual = beside["reference"].usual_us if "reference" in beside else 0.0
-            control = beside["control"].p50_us if "control" in beside else usual
-            found[place] = stall.late_line(control, usual, stall.LEAST_MS * 1000)
+            if "reference" in beside and "control" in beside:
+                medians = beside["control"].p50_us, beside["reference"].usual_us
+                found[place] = stall.late_line(*medians, stall.LEAST_MS * 1000)
     return found
 
 
@@ -73,11 +74,15 @@ def _judge_group(group: str, adapter: Sequence[Cell], members: Sequence[Cell]) -
             faults.append(("fails", f"{cell.target}: {cell.errors} requests failed ({cell.error_sample})"))
         if not cell.stalls or not cell.measured:
             continue
-        line_us = limits[group, cell.target]
+        line_us = limits.get((group, cell.target), inf)
         doubt = _no_contrast(control, reference, line_us)
         if doubt is None and control is not None:
             shown.append((cell, control))
-            faults += _stall_faults(cell, line_us)
+            word = cell.word(line_us)
+            share = f"{cell.share_late(line_us):.0%} of its requests were late"
+            late = f"{cell.target}: p50 {cell.p50_us / 1000:.2f} ms, {share}"
+            faults += [("stalls", late)] if word == "stalls" else []
+            doubts += [late] if word == "mixed" else []
         elif cell.unknown and control is not None and control.measured:
             harmless.append(cell.target)
         else:
@@ -150,13 +155,6 @@ def _no_contrast(control: Cell | None, reference: Cell | None, line_us: float) -
     if not stall.is_clean(reference.late(line_us), len(reference.latencies_us)):
         return f"the machine is too busy: {reference.share_late(line_us):.0%} of a raw socket's requests were late"
     return None
-
-
-def _stall_faults(cell: Cell, line_us: float) -> Found:
-    if stall.is_clean(cell.late(line_us), len(cell.latencies_us)):
-        return []
-    share = cell.share_late(line_us)
-    return [("stalls", f"{cell.target}: p50 {cell.p50_us / 1000:.2f} ms, {share:.0%} of its requests were late")]
 
 
 def _praise(pairs: Sequence[tuple[Cell, Cell]]) -> str:
