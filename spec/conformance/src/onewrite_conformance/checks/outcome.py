@@ -28,7 +28,7 @@ def judge(seen: Observation) -> Verdict:
             found += _outcome_problems(sample, expect)
             found += _told_problems(sample, expect)
             if expect.get("delivered", True) and seen.run.case.hooks and "timing" in seen.capabilities:
-                found += timing_problems(sample, expect, seen.capabilities, seen.ended_unix_ns)
+                found += timing_problems(sample, expect, seen)
         found += wire_problems(sample, expect, seen)
         label = f"request {seen.samples.index(sample)}: " if len(seen.samples) > 1 else ""
         verdict.problems += [label + one for one in found]

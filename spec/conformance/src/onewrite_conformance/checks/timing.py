@@ -15,8 +15,9 @@ from typing import Any
 
 import jsonschema
 import yaml
+from onewrite_lab.tap.answers import expand
 
-from onewrite_conformance.checks.seen import Sample
+from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
 
@@ -69,11 +70,9 @@ def _schema_problem(record: dict[str, Any]) -> str | None:
     return f"the record does not fit its schema: {where}: {error.message[:200]}"
 
 
-def timing_problems(
-    sample: Sample, expect: dict[str, Any], capabilities: frozenset[str], ended_unix_ns: int
-) -> Iterable[str]:
-    """The faults in the timing of one counted request of a play that ended then."""
-    reply, wanted = sample.reply, expect.get("timing", {})
+def timing_problems(sample: Sample, expect: dict[str, Any], seen: Observation) -> Iterable[str]:
+    """The faults in the timing of one counted request."""
+    reply, wanted, capabilities = sample.reply, expect.get("timing", {}), seen.capabilities
     if reply.get("called") is False:
         return
     delivered = expect.get("delivered", ("record", "events"))
@@ -100,13 +99,13 @@ def timing_problems(
     if misfit is not None:
         yield misfit
     yield from _record_invariants(record, reply, events)
-    ago_ns = ended_unix_ns - int(record.get("started_at_unix_ns") or 0)
+    ago_ns = seen.ended_unix_ns - int(record.get("started_at_unix_ns") or 0)
     if abs(ago_ns) > CALL_NS:
         yield f"started_at_unix_ns is {ago_ns / 1e9:.0f} s ago"
     yield from _account_problems(sample, record, wanted)
     if not sample.batch and "shared_clock" in capabilities and events:
         yield from _clock_problems(sample, events)
-    yield from _expected(record, wanted)
+    yield from _expected(record, wanted, seen.names)
     everything = json.dumps([record, events])
     held = (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in everything)
     yield from held
@@ -327,7 +326,7 @@ def _ms(nanoseconds: int) -> str:
 # -- what a case expects -----------------------------------------------------------------------------------
 
 
-def _expected(record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
+def _expected(record: dict[str, Any], wanted: dict[str, Any], names: dict[str, str]) -> Iterable[str]:
     attempts = record.get("attempts") or [{}]
     last = attempts[-1]
     for phase in wanted.get("present", ()):
@@ -339,6 +338,7 @@ def _expected(record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
     if "attempts" in wanted and not matches(len(record.get("attempts") or ()), wanted["attempts"]):
         yield f"{len(record.get('attempts') or ())} attempts, not {wanted['attempts']}"
     for name, value in wanted.get("fields", {}).items():
+        value = expand(value, names) if isinstance(value, str) else value
         actual = last[name] if name in last else record.get(name)
         if not _field_matches(actual, value):
             yield f"{name} of the record is {actual!r}, not {value!r}"

@@ -34,6 +34,7 @@ class Answer:
     delay_ms: int = 0
     interim: list[int] = field(default_factory=list)
     interim_gap_ms: int = 0
+    interim_when: str | dict[str, int] = "complete"
     continue_: bool = True
     continue_delay_ms: int = 0
     status: int | None = None

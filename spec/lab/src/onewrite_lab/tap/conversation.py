@@ -136,8 +136,8 @@ class Conversation:
         exchange: Exchange | None = None
         answer: Answer | None = None
         records: list[int] = []
-        answered = False
-        paused = False
+        answered = paused = False
+        self.hinted = False
         while not parser.done:
             if self.carry:
                 piece: Piece | None = Piece(self.carry, time.monotonic_ns())
@@ -168,9 +168,11 @@ class Conversation:
                     self.channel.send(b"HTTP/1.1 100 Continue\r\n\r\n")
                     self.tap.say(self.arrival, "< 100 Continue")
             if answer is not None and not parser.done:
+                if answer.interim and not self.hinted and _due(answer.interim_when, exchange):
+                    self._hint(answer)
                 if answer.stop_reading and not paused:
                     paused = self._pause(answer.stop_reading, exchange)
-                if not answered and _due(answer, exchange):
+                if not answered and _due(answer.when, exchange):
                     answered = True
                     if not self.respond(exchange, answer):
                         return self._end(answer, exchange, complete=False)
@@ -223,10 +225,8 @@ class Conversation:
         tap, channel = self.tap, self.channel
         head, rest = answer.message(exchange.request.method, tap.names)
         try:
-            for status in answer.interim:
-                channel.send(f"HTTP/1.1 {status} {_interim(status)}\r\n\r\n".encode())
-                tap.say(self.arrival, f"< {status}")
-                tap.stop.wait(answer.interim_gap_ms / 1000)
+            if not self.hinted:
+                self._hint(answer)
             if answer.delay_ms:
                 tap.stop.wait(answer.delay_ms / 1000)
             if answer.drop_next_ms:
@@ -248,6 +248,14 @@ class Conversation:
             return False
         exchange.answered_ns = time.monotonic_ns()
         return True
+
+    def _hint(self, answer: Answer) -> None:
+        """Send the interim answers."""
+        self.hinted = True
+        for status in answer.interim:
+            self.channel.send(f"HTTP/1.1 {status} {_interim(status)}\r\n\r\n".encode())
+            self.tap.say(self.arrival, f"< {status}")
+            self.tap.stop.wait(answer.interim_gap_ms / 1000)
 
     def _drop(self, milliseconds: int) -> None:
         drop_incoming(self.channel.sock)
@@ -280,10 +288,9 @@ class Conversation:
         return then == "unsolicited"
 
 
-def _due(answer: Answer, exchange: Exchange) -> bool:
-    if answer.when == "head":
-        return True
-    return isinstance(answer.when, dict) and len(exchange.request.body) >= answer.when["body_bytes"]
+def _due(when: str | dict[str, int], exchange: Exchange) -> bool:
+    """Whether it is time for an answer that does not wait for the whole request."""
+    return when == "head" or (isinstance(when, dict) and len(exchange.request.body) >= when["body_bytes"])
 
 
 def _pieces(answer: Answer, head: bytes, rest: bytes) -> list[bytes]:

@@ -72,7 +72,10 @@ class Tap:
         self._listeners: list[socket.socket] = []
         self.port = self._listen(self.script.host, port)
         self.other_port = self._listen(self.script.host) if self._wants_other() else 0
-        self.proxy_port = self._listen("127.0.0.1", via=route) if route != "direct" else 0
+        self.proxy_port = 0
+        if route != "direct":
+            down = self.script.proxy.get("target") == "refused"
+            self.proxy_port = self._refusing_port() if down else self._listen("127.0.0.1", via=route)
         if self.script.target == "refused":
             self.port = self._refusing_port()
         elif self.script.target == "unanswered":
@@ -94,11 +97,13 @@ class Tap:
         """The macros of CASES.md."""
         host, _, port = self.authority.rpartition(":")
         other = f"{self.scheme}://{self.script.host}:{self.other_port}"
-        return {"base": self.base, "authority": self.authority, "host": host, "port": port, "other": other}
+        names = {"base": self.base, "authority": self.authority, "host": host, "port": port, "other": other}
+        return names | {"proxy": f"127.0.0.1:{self.proxy_port}"}
 
     @property
     def proxy_url(self) -> str | None:
-        return f"http://127.0.0.1:{self.proxy_port}" if self.proxy_port else None
+        user = self.script.proxy.get("user", "")
+        return f"http://{user}{'@' if user else ''}127.0.0.1:{self.proxy_port}" if self.proxy_port else None
 
     def _wants_other(self) -> bool:
         everything = [*self.script.answers, *self.script.by_path.values()]
@@ -142,14 +147,14 @@ class Tap:
 
     def _unanswering_port(self) -> int:
         """A port whose queue of connections is full: the kernel drops each further SYN."""
-        port = self._refusing_port()
-        self._fillers[0].listen(0)
+        port, first = self._refusing_port(), len(self._fillers)
+        self._fillers[-1].listen(0)
         for _ in range(4):
             filler = socket.socket()
             filler.setblocking(False)
             filler.connect_ex(("127.0.0.1", port))
             self._fillers.append(filler)
-        select.select([], self._fillers[1:], [], 5.0)  # one that is connected fills the queue
+        select.select([], self._fillers[first:], [], 5.0)  # one that is connected fills the queue
         return port
 
     def _start(self, target: Callable[..., None], *args: Any) -> None:
