@@ -8,11 +8,12 @@ import java.io.UncheckedIOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.function.UnaryOperator;
 import org.asynchttpclient.AsyncHandler;
 import org.asynchttpclient.AsyncHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
@@ -35,8 +36,10 @@ final class Ahc extends Client {
     private final AsyncHttpClient client;
     private final ExecutorService callers;
 
-    /** @param customizer null for stock */
-    Ahc(Options options, UnaryOperator<DefaultAsyncHttpClientConfig.Builder> customizer) {
+    /** Of the calls whose request is not written yet, in order. */
+    private final Queue<Recording> begun = new ConcurrentLinkedQueue<>();
+
+    Ahc(Options options, boolean patched) {
         super(options);
         callers = Executors.newFixedThreadPool(options.poolSize());
         DefaultAsyncHttpClientConfig.Builder config = Dsl.config()
@@ -57,7 +60,7 @@ final class Ahc extends Client {
                     options.proxy().getHostString(), options.proxy().getPort()));
         }
         options.socketOptions().forEach(config::addChannelOption);
-        client = Dsl.asyncHttpClient(customizer == null ? config : customizer.apply(config));
+        client = Dsl.asyncHttpClient(patched ? Customizers.ahc(options, begun).apply(config) : config);
     }
 
     @Override
@@ -142,12 +145,19 @@ final class Ahc extends Client {
                 return;
             }
             try {
-                Request request = request(call, this);
-                sent = recording == null
-                        ? client.executeRequest(request, this)
-                        : recording.starting(() -> client.executeRequest(request, this));
+                if (recording != null) {
+                    begun.add(recording);
+                    done.thenRun(this::over);
+                }
+                sent = client.executeRequest(request(call, this), this);
             } catch (RuntimeException e) {
                 done.complete(reply.failed(e));
+            }
+        }
+
+        private void over() {
+            if (begun.remove(recording)) {
+                recording.hasNone();
             }
         }
 

@@ -3,6 +3,7 @@ package io.github.onewrite.driver;
 import io.github.onewrite.ahc.OnewriteAhc;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import java.util.Queue;
 import java.util.function.UnaryOperator;
 import okhttp3.OkHttpClient;
 import org.asynchttpclient.DefaultAsyncHttpClientConfig;
@@ -20,12 +21,16 @@ final class Customizers {
         return AdapterOptions.apply(OnewriteReactorNetty.create(), options)::apply;
     }
 
-    /** AsyncHttpClient's requests carry no tag, but its request filter runs on the thread that starts the call. */
-    static UnaryOperator<DefaultAsyncHttpClientConfig.Builder> ahc(Options options) {
+    /** @param begun takes the recording of the call whose request is written next: AsyncHttpClient's requests carry no tag */
+    static UnaryOperator<DefaultAsyncHttpClientConfig.Builder> ahc(Options options, Queue<Recording> begun) {
         OnewriteAhc customizer = OnewriteAhc.create().config(AdapterOptions.switches(options.adapter()));
         if (options.withHooks()) {
             customizer.onTiming(Recording::onTimingOfEnded);
-            customizer.listenerFactory((method, url, tag) -> Recording.starting());
+            customizer.listenerFactory((method, url, tag) -> {
+                Recording next = begun.poll();
+                // A redirect, or a repeated request.
+                return next == null ? event -> {} : next;
+            });
         }
         return customizer::apply;
     }

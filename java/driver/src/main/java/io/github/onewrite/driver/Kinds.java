@@ -99,9 +99,13 @@ enum Kinds {
             if (!api.equals("okhttp") && !api.equals("ahc")) {
                 all.add("queue");
             }
-            all.add(this == ONEWRITE ? "informational" : "attempts");
-            if (api.equals("okhttp")) {
-                all.remove("attempts");
+            if (this == ONEWRITE) {
+                all.add("informational");
+            } else if (api.equals("reactor-netty")) {
+                all.add("attempts");
+            }
+            if (api.equals("ahc")) {
+                all.remove("dns_split");
             }
         }
         return all;
@@ -121,7 +125,7 @@ enum Kinds {
         return switch (options.api()) {
             case "okhttp" -> new OkHttp(options, patched ? Customizers.okHttp(options) : null);
             case "reactor-netty" -> new ReactorNetty(options, patched ? Customizers.reactorNetty(options) : null);
-            case "ahc" -> new Ahc(options, patched ? Customizers.ahc(options) : null);
+            case "ahc" -> new Ahc(options, patched);
             default -> this == ONEWRITE ? new OwnClient(options) : new BareNetty(options, this == CONTROL);
         };
     }

@@ -10,15 +10,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Supplier;
 
 /** What the hooks of one call reported. */
 final class Recording implements TimingListener {
     private static final long LATE_MS = 1000;
 
-    /** The recording of the call that this thread is starting, and of the one that it has just ended. */
-    private static final ThreadLocal<Recording> STARTING = new ThreadLocal<>();
-
+    /** The recording of the call that has just ended on this thread. */
     private static final ThreadLocal<Recording> ENDED = new ThreadLocal<>();
 
     private final boolean raising;
@@ -37,26 +34,13 @@ final class Recording implements TimingListener {
         return options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
     }
 
-    /** Starts a call of a client that has no tags. */
-    <T> T starting(Supplier<T> call) {
-        STARTING.set(this);
-        try {
-            return call.get();
-        } finally {
-            STARTING.remove();
-        }
-    }
-
-    /** The recording of the call that is being started on this thread. */
-    static Recording starting() {
-        return STARTING.get();
-    }
-
     /** The record follows a call's last event, on the same thread. */
     static void onTimingOfEnded(Timing finished) {
         Recording ended = ENDED.get();
         ENDED.remove();
-        ended.onTiming(finished);
+        if (ended != null) {
+            ended.onTiming(finished);
+        }
     }
 
     @Override
@@ -73,6 +57,11 @@ final class Recording implements TimingListener {
         timings++;
         ended.complete(null);
         raise();
+    }
+
+    /** The call had no request: no record comes. */
+    void hasNone() {
+        ended.complete(null);
     }
 
     private void raise() {
