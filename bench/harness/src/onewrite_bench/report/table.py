@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
 
 MOST_ROWS = 16
-"""A longer table has a row per group for the targets where the control stalls, and one for the others."""
+"""A longer table has a row per library for the targets where the control stalls, and one for the others."""
 
 READING = (
     "A cell has the median of its requests in ms and, in brackets, the lowest and the highest median of a round. "
@@ -65,10 +65,12 @@ def of_cells(cells: Sequence[Cell]) -> Table:
     rows: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for cell in shown:
         rows.setdefault((cell.group, cell.target), {}).setdefault(cell.client, []).append(cell)
-    if len(rows) > MOST_ROWS and groups:
+    if len(rows) > MOST_ROWS:
         rows = {}
+        libraries = {cell.group for cell in shown if cell.language != "raw"}
         for cell in shown:
-            rows.setdefault((cell.group, _places(cell, shown)), {}).setdefault(cell.client, []).append(cell)
+            where = _places(cell, shown) if cell.group in libraries else cell.target
+            rows.setdefault((cell.group, where), {}).setdefault(cell.client, []).append(cell)
     late = lines(cells)
     table = []
     for (group, target), of in rows.items():

@@ -12,7 +12,7 @@ from onewrite_bench import scenario
 from onewrite_bench.console import Console
 from onewrite_bench.engines import drivers
 from onewrite_bench.report import write as report
-from onewrite_bench.run.execute import execute
+from onewrite_bench.run.execute import LANES, execute
 
 __all__ = ["add_arguments"]
 
@@ -39,7 +39,8 @@ def _run(options: argparse.Namespace) -> int:
     command = "make demo" + (f" LANGUAGES={options.languages}" if set(languages) != set(drivers.languages()) else "")
     console = Console()
     console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on kept connections")
-    run = execute(plan, console, command, languages)
+    # The short form is for its verdict alone, so groups may run side by side.
+    run = execute(plan, console, command, languages, lanes=LANES if options.short else 1)
     story = textwrap.fill(" ".join(plan.story.split()), 100)
     print(f"\n{story}\n{report.text(run)}\n{CONCLUSIONS[run.exit_status]}")
     if options.json is not None:

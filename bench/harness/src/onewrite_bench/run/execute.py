@@ -24,7 +24,10 @@ from onewrite_bench.verdict import judge as verdict
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.results import Run
 
-__all__ = ["execute"]
+__all__ = ["LANES", "execute"]
+
+LANES = 4
+"""Groups that run side by side where no figure is published. They mostly wait."""
 
 
 def execute(

@@ -18,14 +18,12 @@ from onewrite_bench.engines.generators import choose
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BUILD
 from onewrite_bench.report import write as report
-from onewrite_bench.run.execute import execute
+from onewrite_bench.run.execute import LANES, execute
 from onewrite_bench.run.target import VARIABLES, of_target
 from onewrite_bench.scenario import Scenario
 
 __all__ = ["add_arguments", "add_gate_arguments", "worst"]
 
-LANES = 4
-"""Groups that the gate runs side by side, for it publishes no figures. They mostly wait."""
 
 WORDS = {
     0: "clean",
