@@ -58,5 +58,6 @@ def patched(message: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     driver.KINDS.append("onewrite")
+    driver.CAPABILITIES.extend(["odd"] if BROKEN == "odd" else [])
     driver.answer = patched
     driver.main()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from onewrite_conformance.contract.cases import Case, CaseError, coverage_faults, load_cases, within
 from onewrite_conformance.contract.load import load_all
-from onewrite_conformance.contract.places import CASES, SPEC
+from onewrite_conformance.contract.places import CASES, CONFORMANCE, SPEC
 from onewrite_conformance.contract.requirements import Requirement, SpecError, read_spec
+from onewrite_conformance.driver import capabilities
 from onewrite_conformance.run.plan import times
 
 
@@ -189,3 +191,16 @@ def test_no_line_of_a_case_is_longer_than_300_characters() -> None:
         if len(line) > 300
     ]
     assert long == []
+
+
+def test_the_table_of_capabilities_is_right() -> None:
+    """PROTOCOL.md has each capability, and how many cases need it."""
+    table = dict(re.findall(r"^\| `([a-z_:]+)` \| .* \| (\d+) \|$", (CONFORMANCE / "PROTOCOL.md").read_text(), re.M))
+    need: Counter[str] = Counter()
+    cases = load_all()[0]
+    for case in cases:
+        of_runs = {one for run in case.runs("onewrite") for one in run.capabilities()}
+        need.update(of_runs)
+        assert of_runs <= capabilities(), case.id
+    for name in capabilities() - {"body:none", "load", "serve"}:
+        assert (name, table.get(name)) == (name, str(need[name]))

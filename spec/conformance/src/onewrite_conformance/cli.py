@@ -20,6 +20,7 @@ from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.report.scripts import keep
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command
 from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.probe import probe
 from onewrite_conformance.run.result import Result, Status
 from onewrite_conformance.run.same import PLAYS
 from onewrite_conformance.run.shares import draw, judge_all, shares_of
@@ -42,6 +43,7 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         metavar="COMMAND",
         help="a driver that speaks PROTOCOL.md: a command, or a folder with driver/run. May be repeated",
     )
+    who.add_argument("--probe", metavar="COMMAND", help="try this driver, and say what it would be judged on")
     who.add_argument(
         "--client",
         action="append",
@@ -116,6 +118,8 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
     if not cases:
         return 2
+    if options.probe:
+        return 0 if probe(of_command(options.probe), cases, _print) else 1
     results = _run(options, cases, requirements, folder)
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
@@ -178,6 +182,8 @@ def _run(
         for judge in judges.values():
             clients = {run.client for run in judge.by_path.values()} | {*(judge.adapter.own if options.fuzz else ())}
             pool.map(judge.meet, clients)
+    for warning in sorted(line for judge in judges.values() for line in judge.warnings):
+        print(f"warning: {warning} (PROTOCOL.md has all)", file=sys.stderr)
     jobs = 1 if options.trace else options.jobs
     runs, shares = 0, []
     for name, judge in judges.items():

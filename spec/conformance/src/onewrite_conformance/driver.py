@@ -24,7 +24,16 @@ import jsonschema
 
 from onewrite_conformance.contract.places import SCHEMAS
 
-__all__ = ["Driver", "DriverFault", "DriverSkipped", "OpenRefused", "misfit", "run_file"]
+__all__ = [
+    "Driver",
+    "DriverFault",
+    "DriverSkipped",
+    "OpenRefused",
+    "capabilities",
+    "misfit",
+    "run_file",
+    "unknown_capabilities",
+]
 
 PROTOCOL = 1
 
@@ -64,6 +73,18 @@ class OpenRefused(Exception):
 def _validator(command: str) -> Any:
     definitions = json.loads((SCHEMAS / "driver-v1.schema.json").read_text())["$defs"]
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
+
+
+@lru_cache
+def capabilities() -> frozenset[str]:
+    """The capabilities of PROTOCOL.md."""
+    schema = json.loads((SCHEMAS / "driver-v1.schema.json").read_text())
+    return frozenset(schema["$defs"]["capability"]["enum"])
+
+
+def unknown_capabilities(hello: dict[str, Any]) -> list[str]:
+    """What a driver claims that PROTOCOL.md does not have."""
+    return sorted(set(hello.get("capabilities", ())) - capabilities())
 
 
 def misfit(command: str, reply: dict[str, Any]) -> str | None:

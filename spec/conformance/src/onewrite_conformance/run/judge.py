@@ -11,7 +11,7 @@ from onewrite_conformance.checks.outcome import judge
 from onewrite_conformance.checks.verdict import Verdict
 from onewrite_conformance.contract.cases import Case, Run, within
 from onewrite_conformance.contract.requirements import Requirement
-from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, unknown_capabilities
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
@@ -51,6 +51,7 @@ class Judge:
         self.drawn, self.plays = drawn, plays
         self.bases: dict[str, str] = {}  # base library and runtime, by client kind
         self.can: dict[str, frozenset[str] | str] = {}  # capabilities by client, or why the driver lacks it
+        self.warnings: list[str] = []  # of what drivers claim
         self._trace = trace
         self._drivers: dict[tuple[str, str], Driver | DriverFault] = {}
         self.by_path = {run.path: run for run in self._runs()}
@@ -72,20 +73,35 @@ class Judge:
     def meet(self, client: str) -> None:
         """Learn what a client can do, so that no driver is started in vain."""
         try:
-            self.can[client] = self.driver(client, {}).capabilities
+            driver = self.driver(client, {})
+            self.can[client] = driver.capabilities
+            unknown = unknown_capabilities(driver.hello)
+            self.warnings += [f"{self.adapter.name} {client}: unknown capability {name}" for name in unknown]
         except DriverSkipped as skipped:
             self.can[client] = str(skipped)
         except DriverFault:
             pass  # it shows again where a run is judged
+
+    def capabilities(self, client: str) -> frozenset[str]:
+        """What a client can do; nothing if its driver lacks it."""
+        if client not in self.can:
+            self.meet(client)
+        can = self.can.get(client)
+        return can if isinstance(can, frozenset) else frozenset()
 
     @property
     def own(self) -> list[str]:
         """The client kinds with the adapter in them that its driver has."""
         return [client for client in self.adapter.own if isinstance(self.can.get(client), frozenset)]
 
+    @staticmethod
+    def asks_stock(case: Case) -> bool:
+        """Whether a stock client is judged by it: not where stock is compared, or an adapter has options."""
+        return not (case.same or case.env or case.open.get("adapter"))
+
     def why_not(self, run: Run) -> str:
         """Why a run does not apply; empty if it does."""
-        if run.client == "stock" and (run.case.same or run.case.env or run.case.open.get("adapter")):
+        if run.client == "stock" and not self.asks_stock(run.case):
             return "nothing to ask of a stock client"
         if run.client not in self.can:
             self.meet(run.client)
