@@ -149,4 +149,4 @@ def run_server(program: ServerProgram) -> dict[str, Any]:
 
 
 def found_in(report: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(finding["rule"] for finding in report["findings"] if finding["state"] == "found")
+    return tuple(finding["rule"] for finding in report["findings"] if finding["state"] in ("found", "warned"))

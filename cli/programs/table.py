@@ -23,9 +23,10 @@ def row(program: ServerProgram, report: dict[str, Any]) -> str:
     findings = {finding["rule"]: finding for finding in report["findings"]}
     for rule in RULES:
         finding = findings[rule]
-        if finding["state"] == "found" and finding["cost_ms"] is not None:
+        found = finding["state"] in ("found", "warned")
+        if found and finding["cost_ms"] is not None:
             cells.append(f"**{finding['cost_ms']:.0f} ms** in {finding['count']} of {finding['of']}")
-        elif finding["state"] == "found":
+        elif found:
             cells.append(f"**{finding['count']} of {finding['of']}**")
         else:
             cells.append({"ok": "ok", "skipped": ""}.get(finding["state"], finding["state"]))

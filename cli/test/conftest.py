@@ -81,5 +81,5 @@ def wait_for(holds: Callable[[], object], seconds: float = 60) -> None:
 
 
 def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:
-    """`onewrite check -f json` of the test's own client."""
-    return conclusive(lambda: onewrite("check", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments))
+    """`onewrite check --strict -f json` of the test's own client."""
+    return conclusive(lambda: onewrite("check", "--strict", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments))

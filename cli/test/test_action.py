@@ -27,10 +27,11 @@ def action() -> dict[str, Any]:
     [
         ("none", {"options": "--rule stall=off"}, 0, False),
         ("split,nagle", {}, 1, True),
-        ("split", {"options": "--rule split-write=warn --rule stall=off --requests 5"}, 0, False),
+        ("split", {"options": "--rule stall=off\n--requests 5\n"}, 0, False),
+        ("split", {"options": "--strict\n--rule stall=off\n"}, 1, True),
         ("fail", {}, 2, True),
         ("fail", {"inconclusive": "pass"}, 2, False),
-        ("split", {"junit": "report/check.xml"}, 1, True),
+        ("split", {"options": "--strict", "junit": "report/check.xml", "sarif": "report/check.sarif"}, 1, True),
     ],
 )
 def test_the_job_fails_when_it_should(faults: str, inputs: dict[str, str], status: int, job_fails: bool, tmp_path: Path) -> None:
@@ -54,10 +55,12 @@ def test_the_job_fails_when_it_should(faults: str, inputs: dict[str, str], statu
     )  # fmt: skip
     assert (done.returncode != 0) is job_fails, done.stdout + done.stderr
     assert (tmp_path / "output").read_text() == f"exit-status={status}\n"
+    assert "OW101" in (tmp_path / "summary").read_text()
+    if "split" in faults:
+        assert f"::{'error' if job_fails and faults == 'split' else 'warning'} title=OW101 " in done.stdout
     if "junit" in inputs:
         assert "OW101" in (tmp_path / "report" / "check.xml").read_text()
-    else:
-        assert "OW101" in (tmp_path / "summary").read_text()
+        assert '"ruleId": "OW101"' in (tmp_path / "report" / "check.sarif").read_text()
 
 
 def test_what_is_installed_is_there() -> None:

@@ -53,10 +53,10 @@ def test_what_is_found(faults: str, found: set[str]) -> None:
 
 
 def test_the_first_request_may_come_before_the_tool_knows_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def late(*arguments: Any, started: Callable[[int], None], **options: Any) -> Ran:
-        def after_a_while(pid: int) -> None:
+    def late(*arguments: Any, started: Callable[[Callable[[], list[int]]], None], **options: Any) -> Ran:
+        def after_a_while(roots: Callable[[], list[int]]) -> None:
             time.sleep(0.5)
-            started(pid)
+            started(roots)
 
         return run_command(*arguments, started=after_a_while, **options)
 
@@ -90,7 +90,7 @@ def test_a_command_of_one_request_is_run_until_there_are_enough() -> None:
 def test_the_url_is_in_the_environment_too() -> None:
     program = "import os, runpy, sys; sys.argv = ['client', 'split', os.environ['ONEWRITE_CHECK_URL']]; "
     program += f"runpy.run_path({CLIENT[1]!r}, run_name='__main__')"
-    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", program)
+    done = onewrite("check", "--strict", "-f", "json", "--", sys.executable, "-c", program)
     assert done.states["OW101"] == "found"
 
 
@@ -174,7 +174,7 @@ def test_an_interrupt_while_the_command_is_started_ends_it(monkeypatch: pytest.M
 
     monkeypatch.setattr(run, "Background", interrupted_popen)
     with pytest.raises(KeyboardInterrupt):
-        run_command(["sleep", "60"], clean_environment(), timeout_s=60, show=False, started=lambda pid: None)
+        run_command(["sleep", "60"], clean_environment(), timeout_s=60, show=False, started=lambda roots: None)
     assert children[0].returncode == -signal.SIGTERM
 
 

@@ -106,4 +106,4 @@ def test_without_root() -> None:
         capture_output=True, text=True, env=environment, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
-    assert "OW102 found" in done.stdout
+    assert "OW102 warned" in done.stdout

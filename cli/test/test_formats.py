@@ -20,7 +20,9 @@ def test_the_exit_status_does_not_depend_on_the_format(form: str) -> None:
 
 def test_junit_has_a_case_per_rule(tmp_path: Path) -> None:
     file = tmp_path / "reports" / "check.xml"
-    done = onewrite("check", "-f", "junit", "-o", str(file), "--rule", "stall=off", "--", *CLIENT, "split,nagle", "{url}")
+    done = onewrite(
+        "check", "--strict", "-f", "junit", "-o", str(file), "--rule", "stall=off", "--", *CLIENT, "split,nagle", "{url}"
+    )
     assert done.status == 1
     suite = ElementTree.parse(file).getroot()
     assert suite.get("tests") == "4"
@@ -44,7 +46,7 @@ def test_junit_holds_whatever_a_command_prints() -> None:
 def test_github_gets_annotations_and_a_summary(tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     done = onewrite(
-        "check", "-f", "github", "--rule", "nodelay=warn", "--", *CLIENT, "split,nagle", "{url}",
+        "check", "--strict", "-f", "github", "--rule", "nodelay=warn", "--", *CLIENT, "split,nagle", "{url}",
         env={"GITHUB_STEP_SUMMARY": str(summary)},
     )  # fmt: skip
     lines = done.out.splitlines()

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from onewrite_cli.check.findings import judge
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest
+from onewrite_cli.common.holds import Hold
 from onewrite_cli.common.outcome import Outcome, State
 
 MS = 1_000_000
 
 
-def seen(pieces: list[int], *, gap_ms: float = 0.0, nodelay: bool | None = False, resent: int = 0) -> Seen:
+def seen(
+    pieces: list[int],
+    *,
+    gap_ms: float = 0.0,
+    held_ms: float | None = None,
+    nodelay: bool | None = False,
+    resent: int = 0,
+) -> Seen:
     connection = SeenConnection("server", nodelay)
     controls = {"split_gaps_ns": [43 * MS] * 10, "single_gaps_ns": [0] * 10}
     made = Seen("a test", connections=[connection], resent_segments=resent, **controls)  # type: ignore[arg-type]
     for number, count in enumerate(pieces):
-        made.requests.append(SeenRequest(connection, "POST", f"/{number}", 90, 200, count, None, int(gap_ms * MS)))
+        held = None if held_ms is None else Hold(int(held_ms * MS), "nagle_delayed_ack" if held_ms else "")
+        made.requests.append(SeenRequest(connection, "POST", f"/{number}", 90, 200, count, None, int(gap_ms * MS), held))
     return made
 
 
@@ -44,20 +53,42 @@ def test_a_stall_needs_the_control_of_the_same_run() -> None:
     assert of("OW105", alone).state is State.INCONCLUSIVE
 
 
-def few_stalls(pieces: int) -> Seen:
-    """Two of twenty requests come late, in so many pieces."""
-    made = seen([1] * 18 + [pieces] * 2)
-    for request in made.requests[-2:]:
-        request.gap_ns = 43 * MS
-    return made
+def test_one_late_request_never_decides_and_two_of_twenty_do() -> None:
+    for late, state in ((1, State.OK), (2, State.FOUND)):
+        made = seen([2] * 20)
+        for request in made.requests[:late]:
+            request.gap_ns = 43 * MS
+        assert of("OW105", made).state is state
 
 
-def test_few_late_ones_are_found_when_they_are_those_in_pieces() -> None:
-    found = of("OW105", few_stalls(2))
-    assert (found.state, found.count, found.of) == (State.FOUND, 2, 20)
-    chance = of("OW105", few_stalls(1))
-    assert chance.state is State.OK
-    assert "2 of 20 came as late" in chance.detail
+def test_what_the_kernel_did_not_hold_is_the_clients_own_pause() -> None:
+    own = of("OW105", seen([2] * 20, gap_ms=70, held_ms=0))
+    assert own.state is State.OK
+    assert "20 were late by the client's own pause" in own.detail
+    partly = of("OW105", seen([2] * 20, gap_ms=70, held_ms=5))
+    assert partly.state is State.OK
+    held = of("OW105", seen([2] * 20, gap_ms=70, held_ms=43))
+    assert (held.state, held.cost_ms) == (State.FOUND, 43.0)
+    assert "held by Nagle's algorithm" in held.detail
+    in_one = of("OW105", seen([1] * 20, gap_ms=43))  # the server itself read late
+    assert in_one.state is State.OK
+
+
+def test_what_a_cork_held_is_found_with_its_own_cure() -> None:
+    made = seen([1] * 20, nodelay=True)
+    for request in made.requests:
+        request.held = Hold(200 * MS, "cork")
+    found = of("OW105", made)
+    assert (found.state, found.cost_ms) == (State.FOUND, 200.0)
+    assert "MSG_MORE" in found.detail
+    assert "MSG_MORE" in found.cure
+
+
+def test_pieces_that_do_not_wait_show_that_the_option_was_on() -> None:
+    assert of("OW102", seen([2] * 20)).state is State.OK
+    assert of("OW102", seen([1] * 20)).state is State.FOUND
+    assert of("OW102", seen([2] * 20, gap_ms=43, held_ms=43)).state is State.FOUND
+    assert of("OW102", seen([2] * 20, gap_ms=70, held_ms=0)).state is State.FOUND  # the ACK came in its own pause
 
 
 def test_losses_elsewhere_on_the_host_hide_no_stall() -> None:
@@ -73,7 +104,7 @@ def test_the_delayed_ack_time_of_another_kernel_is_accepted() -> None:
 def test_with_nodelay_on_a_pause_is_the_clients_own() -> None:
     outcome = of("OW105", seen([2] * 20, gap_ms=43, nodelay=True))
     assert outcome.state is State.OK
-    assert "20 were slow to write their body" in outcome.detail
+    assert "20 were late by the client's own pause" in outcome.detail
 
 
 def test_nothing_seen_is_skipped() -> None:

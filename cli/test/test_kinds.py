@@ -93,7 +93,9 @@ def test_what_takes_neither_is_told_in_both_ways() -> None:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("line", ["check --requests 3 -- CLIENT split {url}", "check --requests 3 -f json -- CLIENT none {url}"])
+@pytest.mark.parametrize(
+    "line", ["check --strict --requests 3 -- CLIENT split {url}", "check --requests 3 -f json -- CLIENT none {url}"]
+)
 @pytest.mark.parametrize("reader", ["head -1", "true"])
 def test_a_reader_that_goes_changes_no_status(line: str, reader: str) -> None:
     line = line.replace("CLIENT", " ".join(CLIENT))
@@ -138,7 +140,7 @@ for _ in range(int(sys.argv[2])):
 @pytest.mark.parametrize("nodelay", [True, False])
 def test_a_server_with_few_threads_is_judged(threads: int, backlog: int, nodelay: bool) -> None:
     command = (sys.executable, "-c", FEW_THREADS, "{port}", str(threads), str(int(nodelay)), str(backlog))
-    done = onewrite("serve", "-f", "json", "--rule", "answer-stall=warn", "--", *command)
+    done = onewrite("serve", "--strict", "-f", "json", "--rule", "answer-stall=warn", "--", *command)
     assert done.data["problem"] is None, done.out
     assert done.states["OW202"] == ("ok" if nodelay else "found")
     assert done.states["OW201"] == ("ok" if nodelay else "found")
@@ -199,7 +201,7 @@ def test_a_server_that_listens_on_ipv6_alone() -> None:
     with on_ipv6():
         program = "import http.server, socket, sys\nclass S(http.server.ThreadingHTTPServer): address_family = socket.AF_INET6\n"
         program += "S(('::1', int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()"
-        done = onewrite("serve", "-f", "json", "--", sys.executable, "-c", program, "{port}")
+        done = onewrite("serve", "--strict", "-f", "json", "--", sys.executable, "-c", program, "{port}")
         assert done.data["problem"] is None, done.out
         assert done.states["OW201"] == "found"
 

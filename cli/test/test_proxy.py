@@ -78,7 +78,7 @@ def test_a_request_that_waits_behind_the_finished_is_a_stall(faults: str, tmp_pa
     assert server.tls is not None
     server.tls.num_tickets = 0
     command = (sys.executable, "-c", ONE_EACH, "127.0.0.1", str(server.port), ca_file)
-    done = onewrite("check", "-f", "json", "--proxy", "--", *command, faults)
+    done = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *command, faults)
     server.close()
     assert (done.data["requests"], done.data["connections"], done.data["problem"]) == (20, 20, None)
     assert (done.states["OW102"], done.states["OW105"]) == ("found", "found"), done.out
@@ -89,7 +89,7 @@ def test_a_connection_per_request_is_counted_from_the_first(faults: str, tmp_pat
     """Also where a session of TLS 1.2 is resumed, in which the client's Finished comes last."""
     server, ca_file = tls_server(tmp_path)
     command = (sys.executable, "-c", ONE_EACH, "127.0.0.1", str(server.port), ca_file, faults)
-    done = onewrite("check", "-f", "json", "--proxy", "--", *command)
+    done = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *command)
     server.close()
     assert (done.data["requests"], done.data["connections"], done.data["problem"]) == (20, 20, None)
     assert "found" not in done.states.values(), done.out
@@ -119,7 +119,7 @@ def test_a_host_that_cannot_be_reached_is_inconclusive_and_no_finding() -> None:
 
 def test_the_proxy_of_the_environment_is_not_used_and_that_is_said() -> None:
     program = (*CLIENT, "proxy", "http://check.onewrite.test/")
-    done = onewrite("check", "-f", "json", "--proxy", "--", *program, env={"HTTP_PROXY": "http://127.0.0.1:1/"})
+    done = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *program, env={"HTTP_PROXY": "http://127.0.0.1:1/"})
     assert done.data["requests"] == 20
     assert any("the proxy of your environment was not used" in note for note in done.data["notes"])
 
@@ -129,8 +129,8 @@ def test_the_proxy_of_the_environment_is_not_used_and_that_is_said() -> None:
 def test_a_tunnel_is_counted_without_being_opened(version: str, tmp_path: Path) -> None:
     server, ca_file = tls_server(tmp_path)
     command = (sys.executable, "-c", TUNNELLED, "127.0.0.1", str(server.port), ca_file)
-    split = onewrite("check", "-f", "json", "--proxy", "--", *command, f"split,nagle,{version}")
-    single = onewrite("check", "-f", "json", "--proxy", "--", *command, version)
+    split = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *command, f"split,nagle,{version}")
+    single = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *command, version)
     server.close()
     assert {rule for rule, state in split.states.items() if state == "found"} == {"OW101", "OW102", "OW103", "OW105"}
     assert split.finding("OW103")["detail"] == "records per request: 2 in 20"
@@ -142,7 +142,7 @@ def test_session_tickets_that_come_in_a_request_are_no_answer(tmp_path: Path) ->
     server, ca_file = tls_server(tmp_path)
     relay = SlowRecords(server.port, 0.04)
     command = (sys.executable, "-c", TUNNELLED, "127.0.0.1", str(relay.port), ca_file, "split,slow")
-    done = onewrite("check", "-f", "json", "--proxy", "--", *command)
+    done = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *command)
     relay.close()
     server.close()
     assert done.finding("OW103")["detail"] == "records per request: 2 in 20"
@@ -151,7 +151,7 @@ def test_session_tickets_that_come_in_a_request_are_no_answer(tmp_path: Path) ->
 def test_http2_inside_a_tunnel_is_not_judged(tmp_path: Path) -> None:
     server, ca_file = tls_server(tmp_path)
     command = (sys.executable, "-c", TUNNELLED, "127.0.0.1", str(server.port), ca_file, "h2,split")
-    done = onewrite("check", "-f", "json", "--proxy", "--", *command)
+    done = onewrite("check", "--strict", "-f", "json", "--proxy", "--", *command)
     server.close()
     assert done.states["OW101"] == done.states["OW103"] == "skipped"
     assert "HTTP/2" in done.finding("OW101")["detail"]
@@ -160,7 +160,7 @@ def test_http2_inside_a_tunnel_is_not_judged(tmp_path: Path) -> None:
 def test_the_tools_own_name_inside_a_tunnel_is_opened() -> None:
     given = '"check.onewrite.test", 443, os.environ["SSL_CERT_FILE"], "split"'
     program = TUNNELLED.replace("sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]", given)
-    done = onewrite("check", "-f", "json", "--proxy", "--tls", "--", sys.executable, "-c", program)
+    done = onewrite("check", "--strict", "-f", "json", "--proxy", "--tls", "--", sys.executable, "-c", program)
     assert done.states["OW103"] == "found"
     assert "POST /" in done.finding("OW101")["examples"][0]
 

@@ -29,7 +29,7 @@ def run(pyz: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_over_tls_the_openssl_program_makes_the_certificate(pyz: Path) -> None:
-    done = run(pyz, "check", "-f", "json", "--rule", "stall=off", "--tls", "--", *CLIENT, "split", "{url}")
+    done = run(pyz, "check", "--strict", "-f", "json", "--rule", "stall=off", "--tls", "--", *CLIENT, "split", "{url}")
     assert done.returncode == 1, done.stderr
     states = {finding["rule"]: finding["state"] for finding in json.loads(done.stdout)["findings"]}
     assert (states["OW101"], states["OW103"]) == ("found", "found")

@@ -16,7 +16,7 @@ SERVER = [sys.executable, str(Path(__file__).resolve().parent / "server.py")]
 def serve(faults: str, *options: str) -> Done:
     """`onewrite serve -f json`, repeated where a busy machine made the control inconclusive."""
     for _ in range(3):
-        done = onewrite("serve", "-f", "json", *options, "--", *SERVER, faults, "{port}")
+        done = onewrite("serve", "--strict", "-f", "json", *options, "--", *SERVER, faults, "{port}")
         if not done.out or done.states.get("OW205") != "inconclusive":
             break
     return done

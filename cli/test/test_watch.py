@@ -60,7 +60,7 @@ def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
             return [one for one in watcher.sockets if one.direction == "out" and one.peer_port == tap.port]
 
         enough = threading.Event()
-        driver, watcher = threading.Thread(target=drive), Watcher(os.getpid())
+        driver, watcher = threading.Thread(target=drive), Watcher(lambda: [os.getpid()])
         driver.start()
         while driver.is_alive():
             watcher.sample()

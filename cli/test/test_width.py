@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,19 @@ from test_elsewhere import on_a_terminal
 from test_verdict import CONTROL, sample, samples
 
 LONG = WatchedSocket("a-long-command- 1234567", "out", 1, "2001:db8:1111:2222:3333:4444:5555:6666", 65535, nodelay=False)
-SHORT = WatchedSocket("ruby 1", "in", 8080, "127.0.0.1", 2, nodelay=True, changed=True, open=False, holds=12, held_bytes=4711)
+SHORT = WatchedSocket(
+    "ruby 1",
+    "in",
+    8080,
+    "127.0.0.1",
+    2,
+    nodelay=True,
+    changed=True,
+    open=False,
+    causes=Counter(cork=12),
+    longest_ms={"cork": 204},
+    held_bytes=4711,
+)
 
 
 def lines_of(sockets: list[WatchedSocket], columns: str | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -34,7 +47,8 @@ def test_watch_shortens_names_with_a_sign(columns: str, monkeypatch: pytest.Monk
     head, long, short = lines_of([LONG, SHORT], columns, monkeypatch)
     assert len(head) == len(long) == len(short) <= int(columns)
     assert re.match(r"out \[2001\S*… ", long)
-    assert re.search(r"in :8080 +ruby 1 +changes +closed +12 +4711$", short)
+    shown = r"closed +cork 204 ms +12 +4711" if columns == "100" else "cork 204 ms +12"
+    assert re.search(rf"in :8080 +ruby 1 +changes +{shown}$", short)
     option = head.index("NODELAY")
     assert (long[option : option + 4], short[option : option + 7]) == ("off ", "changes")
 
@@ -51,8 +65,8 @@ def test_watch_cuts_no_name_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_few_columns_keep_the_name_the_option_and_the_holds(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     head, long, short = lines_of([LONG, SHORT], columns, monkeypatch)
     assert all(len(line) <= int(columns) for line in (head, long, short))
-    assert re.search(r"… +off +0$", long)
-    assert re.search(r" changes +(closed +)?12$", short)
+    assert re.search(r"… +off +(- +)?0$", long)
+    assert re.search(r" changes +(closed +)?(cork 204 ms +)?12$", short)
 
 
 @pytest.mark.parametrize("columns", ["30", "50", "80", "200"])

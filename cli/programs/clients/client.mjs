@@ -22,6 +22,16 @@ const libraries = {
   end: () => () => request((sent) => sent.end(body)),
   length: () => () => request((sent) => sent.end(body), { 'content-length': 200 }),
   write: () => () => request((sent) => { sent.write(body.slice(100)); sent.end(body.slice(100)) }),
+  agent: async () => {
+    const { HttpsAgent } = await import(new URL('../../../node/src/index.js', import.meta.url))
+    const ours = new HttpsAgent({ keepAlive: true })
+    return () => new Promise((resolve, reject) => {
+      const sent = https.request(url, { method: 'POST', agent: ours }, (response) => response.resume().on('end', resolve))
+      sent.on('error', reject)
+      sent.flushHeaders()
+      setImmediate(() => sent.end(body))
+    })
+  },
   late: () => () => request((sent) => { sent.flushHeaders(); setImmediate(() => sent.end(body)) }),
   fetch: () => async () => await (await fetch(url, { method: 'POST', body })).text(),
   fetchform: () => async () => {

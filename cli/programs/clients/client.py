@@ -52,6 +52,25 @@ def urllib3_nagle(url: str) -> None:
     urllib3(url, socket_options=[])
 
 
+def pycurl(url: str) -> None:
+    import pycurl
+
+    curl = pycurl.Curl()
+    curl.setopt(curl.URL, url)
+    curl.setopt(curl.POSTFIELDS, BODY.decode())
+    curl.setopt(curl.WRITEFUNCTION, len)
+    for _ in range(TIMES):
+        curl.perform()
+
+
+def tornado(url: str) -> None:
+    from tornado.httpclient import HTTPClient
+
+    client = HTTPClient()
+    for _ in range(TIMES):
+        client.fetch(url, method="POST", body=BODY)
+
+
 def requests(url: str, body: object = BODY) -> None:
     import requests
 
@@ -75,6 +94,14 @@ def httpx(url: str) -> None:
     import httpx
 
     with httpx.Client(verify=context() or True) as client:
+        for _ in range(TIMES):
+            client.post(url, content=BODY)
+
+
+def httpx_nagle(url: str) -> None:
+    import httpx
+
+    with httpx.Client(transport=httpx.HTTPTransport(socket_options=[(1, 9, 1)])) as client:  # SO_KEEPALIVE alone
         for _ in range(TIMES):
             client.post(url, content=BODY)
 

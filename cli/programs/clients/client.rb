@@ -29,6 +29,13 @@ when "excon_stream"
     parts = [body[0, 100], body[100, 100]]
     connection.post(request_block: -> { parts.shift.to_s })
   end
+when "excon_nodelay"
+  require "excon"
+  connection = Excon.new(url, persistent: true, tcp_nodelay: true)
+  20.times { connection.post(body: body) }
+when "http_rb_nodelay"
+  require "http"
+  HTTP.nodelay.persistent(url) { |http| 20.times { http.post("/", body: body).flush } }
 when "http_rb"
   require "http"
   HTTP.persistent(url) { |http| 20.times { http.post("/", body: body).flush } }

@@ -19,7 +19,7 @@ from onewrite_lab.tap.__main__ import run as run_tap
 from onewrite_cli import __version__
 from onewrite_cli.check.command import CheckOptions, check
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.common.report import FORMATS, writable, write_report
+from onewrite_cli.common.report import FORMATS, Output, prepare, write_report
 from onewrite_cli.common.run import ENDING, scratch
 from onewrite_cli.common.terminal import say, tell, wrapped
 from onewrite_cli.demo import demo
@@ -121,10 +121,19 @@ def _parser() -> argparse.ArgumentParser:
 def _report_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--rule", dest="rules", action="append", default=[], metavar="RULE=WORD", help="what a rule does: fail, warn or off")
+    add("--strict", action="store_true", help="fail for what costs no time, too")
     add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
     add("-v", "--verbose", dest="show", action="store_true", help="show the output of CMD, on stderr")
-    add("-f", "--format", choices=tuple(FORMATS), default="text", metavar="F", help="text, json, junit or github")
-    add("-o", "--output", type=Path, metavar="FILE", help="write the report there, the text to stdout")
+    add("-f", "--format", choices=tuple(FORMATS), default="text", metavar="F", help="text, json, junit, sarif or github")
+    add(
+        "-o",
+        "--output",
+        dest="outputs",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a report there (F=FILE: in format F)",
+    )
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
@@ -179,8 +188,6 @@ def _run(arguments: list[str]) -> ExitStatus:
     if arguments[:1] in (["check"], ["serve"], ["watch"]) and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
-    if arguments[:1] == ["check"] and "--serve" in arguments:  # another spelling
-        arguments = ["serve", *(argument for argument in arguments[1:] if argument != "--serve")]
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(command=command))
     if unknown:
@@ -197,9 +204,10 @@ def _run(arguments: list[str]) -> ExitStatus:
         return (stream if options.stream else doctor)(_filled(DoctorOptions, options))
     if not command:
         raise CouldNotRun(f"say {HINTS[options.what]}")
-    writable(options.output)
+    outputs = [Output.named(text, options.format) for text in options.outputs]
+    prepare(outputs)
     report = check(_filled(CheckOptions, options)) if options.what == "check" else serve(_filled(ServeOptions, options))
-    write_report(report, options.format, options.output)
+    write_report(report, options.format, outputs)
     return report.exit_status
 
 

@@ -22,5 +22,7 @@ def explain(name: str | None) -> ExitStatus:
         raise CouldNotRun(f"there is no rule {name!r}: {names}") from None
     parts = [f"{rule.id}  {rule.name}: {rule.title}", rule.means, rule.why, f"Decides: {rule.decides}"]
     parts += [f"Cure: {rule.cure}.", f"Seen by: {rule.seen_by}."]
+    severity = "it costs time, so the check fails" if rule.is_stall else "it costs no time, so the check warns (--strict: fails)"
+    parts.append(f"When found: {severity}. --rule {rule.name}=fail, warn or off says otherwise.")
     say("\n\n".join("\n".join(wrapped(part)) for part in parts))
     return ExitStatus.CLEAN

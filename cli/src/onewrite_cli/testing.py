@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from onewrite_lab.certificates import shared as certificates
 from onewrite_lab.tap import Exchange
 
-from onewrite_cli.check.client_sockets import ClientSockets
-from onewrite_cli.common.origin import Origin
+from onewrite_cli.check.client_sockets import ClientSockets, WatchedOrigin
 
 __all__ = ["Counted", "CountingServer", "counting_server"]
 
@@ -35,7 +34,7 @@ class CountingServer:
 
     url: str
     ca_file: str | None
-    _origin: Origin
+    _origin: WatchedOrigin
     _sockets: ClientSockets
 
     @property
@@ -45,15 +44,16 @@ class CountingServer:
 
     def _counted(self, exchange: Exchange) -> Counted:
         request, arrival = exchange.request, exchange.arrival
-        counts = exchange.segments, exchange.records, self._sockets.of(arrival.peer_port, arrival.local_port)
+        readings = self._sockets.nodelay(arrival)
+        counts = exchange.segments, exchange.records, all(readings) if readings else None
         return Counted(request.method, request.path, bytes(request.body), arrival.index, *counts)
 
 
 @contextmanager
 def counting_server(*, tls: bool = False) -> Iterator[CountingServer]:
     """Serve on a port of the kernel's choice, until the block ends."""
-    sockets = ClientSockets(os.getpid())
-    origin = Origin("https" if tls else "http", sockets.look)
+    sockets = ClientSockets(lambda: [os.getpid()])
+    origin = WatchedOrigin("https" if tls else "http", sockets)
     try:
         yield CountingServer(origin.url, certificates().ca_file if tls else None, origin, sockets)
     finally:

@@ -34,13 +34,14 @@ class CheckOptions:
     tls: bool = False
     proxy: bool = False
     rules: list[str] = field(default_factory=list)
+    strict: bool = False
     timeout_s: float = 120.0
     show: bool = False
 
 
 def check(options: CheckOptions) -> Report:
     """Run the command and judge it. Raises CouldNotRun."""
-    severities = read_severities(options.rules)
+    severities = read_severities(options.rules, strict=options.strict)
     with scratch() as folder:
         one = _Check(options, folder)
         try:
@@ -72,7 +73,7 @@ class _Check:
             show("the controls again")
             target.control(body=options.body, times=CONTROLS)
             target.settle()
-        return self._report(seen_at(target, resent))
+        return self._report(seen_at(target, resent, Path(options.command[0]).name))
 
     def _again(self) -> bool:
         """True if the command runs again: too few requests have come, and the last run brought some."""

@@ -1,4 +1,4 @@
-"""The cure for one client, by its User-Agent: the row of docs/do-i-have-it.md, in a line."""
+"""The cure for one client, by its User-Agent, or by the name of its program. programs/clients.py has a test of each."""
 
 from __future__ import annotations
 
@@ -7,43 +7,55 @@ from collections.abc import Iterable
 
 __all__ = ["cure_for"]
 
-OBSERVE = " (with ONEWRITE_OBSERVE=true it only measures)"
-ONEWRITE_PYTHON = "pip install onewrite, then onewrite.install()" + OBSERVE
-NODE_AGENT = "give it the Agent or HttpsAgent of onewrite (npm install onewrite)"
+PACKAGES = "https://github.com/onewrite/onewrite/tree/main"
+
+
+def onewrite(language: str, use: str) -> str:
+    """No package is on a registry yet: the README says how to install it."""
+    return f"onewrite ({PACKAGES}/{language}#readme): {use}"
 
 
 def gem(file: str) -> str:
-    return f'gem "onewrite", then require "{file}"'
+    return onewrite("ruby", f'require "onewrite{file}"')
 
+
+INSTALL = onewrite("python", "onewrite.install(); with ONEWRITE_OBSERVE=true it only measures")
+AGENTS = onewrite("node", "its HttpAgent or HttpsAgent")
+CLIENT = onewrite("java", "its client, or its classes for OkHttp")
+LWP_NODELAY = "@LWP::Protocol::http::EXTRA_SOCK_OPTS = (Sockopts => [[IPPROTO_TCP, TCP_NODELAY, 1]])"
+LUA_NODELAY = 'a `create` function that makes socket.tcp4() and calls setoption("tcp-nodelay", true)'
 
 #: User-Agent, cure of split requests (OW101, OW103, OW105), cure of Nagle (OW102).
 CURES = (
-    (r"python-requests/|python-urllib3/|[Bb]oto(core|3)/|sentry\.python", ONEWRITE_PYTHON, ONEWRITE_PYTHON),
-    (r"python-httpx2?/|OpenAI/Python|Anthropic/Python", "pip install onewrite, then onewrite.httpx.install()",
+    (r"python-requests/|python-urllib3/|[Bb]oto(core|3)/|sentry\.python", INSTALL, INSTALL),
+    (r"python-httpx2?/|OpenAI/Python|Anthropic/Python", onewrite("python", "onewrite.httpx.install()"),
      "take TCP_NODELAY into your own socket_options"),
-    (r"Python-urllib/", "http.client writes head and body apart; use urllib3 with onewrite.install()",
+    (r"Python-urllib/", "http.client writes head and body apart; use urllib3 with " + INSTALL,
      "set TCP_NODELAY on HTTPConnection.sock after connect()"),
-    (r"http\.rb/", f"give the body as a String, or {gem('onewrite/http_rb')}, which ends the stall", "HTTP.nodelay"),
-    (r"excon/", f"give the body as a String (body:) instead of request_block:, or {gem('onewrite/excon')}, which ends the stall",
+    (r"http\.rb/", f"give the body as a String, or {gem('/http_rb')}, which ends the stall", "HTTP.nodelay"),
+    (r"excon/", f"give the body as a String (body:) instead of request_block:, or {gem('/excon')}, which ends the stall",
      "tcp_nodelay: true"),
-    (r"HTTPClient/", f"give the body as a String, or {gem('onewrite/httpclient')}, which ends the stall",
-     f"{gem('onewrite/httpclient')}: HTTPClient has no option"),
-    (r"Ruby\b|Faraday|rest-client", gem("onewrite"), gem("onewrite")),
-    (r"axios/|got \(|node-fetch|aws-sdk-js", NODE_AGENT, NODE_AGENT),
-    (r"undici|node$", "use the Agent of onewrite (npm install onewrite)", "set noDelay in your own connect function"),
-    (r"okhttp/", "use onewrite-okhttp", "use onewrite-okhttp: OkHttp has no option, but a socketFactory can set it"),
-    (r"Java-http-client/|Java/", "the JDK's clients have no option: use onewrite's client, or OkHttp with onewrite-okhttp",
+    (r"HTTPClient/", f"give the body as a String, or {gem('/httpclient')}, which ends the stall",
+     f"{gem('/httpclient')}: HTTPClient has no option"),
+    (r"Ruby\b|Faraday|rest-client", gem(""), gem("")),
+    (r"axios/|got \(|node-fetch|aws-sdk-js", AGENTS, AGENTS),
+    (r"undici|node$", onewrite("node", "its Agent"), "set noDelay in your own connect function"),
+    (r"okhttp/", CLIENT, "OkHttp has no option: a socketFactory can set it, or " + CLIENT),
+    (r"Java-http-client/|Java/", "the JDK's clients have no option: " + CLIENT,
      "the JDK's clients set TCP_NODELAY: look for a relay or a wrapper that opens the socket"),
-    (r"ReactorNetty/|AHC/|Spring", "use onewrite-reactor-netty or onewrite-ahc", "option(ChannelOption.TCP_NODELAY, true)"),
-    (r"Apache-HttpClient/", "give an entity that is in memory, and a larger buffer (Http1Config)",
-     "SocketConfig.setTcpNoDelay(true)"),
-    (r"Go-http-client/", "http.Transport{WriteBufferSize: 16 << 10}: the default is 4 KiB for head and body together",
-     "a custom DialContext lost it: call SetNoDelay(true) on its *net.TCPConn"),
-    (r"GuzzleHttp/|PHP", "PHP's streams write head and body apart: use the curl extension (Guzzle's default handler)",
-     "PHP 7.1 and newer: the stream context option socket.tcp_nodelay"),
-    (r"reqwest/", "give the body as bytes or a String, not as a stream", "ClientBuilder::tcp_nodelay(true), its default"),
+    (r"ReactorNetty/|AHC/|Spring", onewrite("java", "its classes for Reactor Netty or async-http-client"),
+     "option(ChannelOption.TCP_NODELAY, true)"),
+    (r"Go-http-client/", "give the body as a strings.Reader, bytes.Reader or bytes.Buffer; where it has more than some 3 KiB, "
+     "also http.Transport{WriteBufferSize: 16 << 10}", "a custom DialContext lost it: call SetNoDelay(true) on its *net.TCPConn"),
+    (r"^php|PHP|GuzzleHttp/", "use the curl extension, Guzzle's default handler",
+     "the stream context option socket.tcp_nodelay"),
+    (r"HTTP-Tiny/", "HTTP::Tiny has no option: use LWP::UserAgent with a string as content, up to 8 KiB, or " + LWP_NODELAY,
+     "HTTP::Tiny has no option: LWP::UserAgent, with " + LWP_NODELAY),
+    (r"libwww-perl/", "give the content as a string, up to 8 KiB. It does not stall with " + LWP_NODELAY, LWP_NODELAY),
+    (r"LuaSocket", "LuaSocket writes head and body apart, and does not stall with " + LUA_NODELAY, LUA_NODELAY),
     (r"Wget/", "wget has no option: use curl", "wget has no option: use curl"),
-    (r"curl/", "give the body with -d or --data-binary, not -T from a pipe", "leave out --no-tcp-nodelay"),
+    (r"ApacheBench/|\(JoeDog", "it has no option", "it has no option; it costs nothing here, where each request is one write"),
+    (r"curl/", "give the body with -d or --data-binary, not -F, nor -T from a pipe", "leave out --no-tcp-nodelay"),
 )  # fmt: skip
 
 

@@ -5,18 +5,21 @@ What could not be seen is skipped, never passed.
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import median
 
-from onewrite_lab.stall import control_line
+from onewrite_lab.stall import control_line, is_clean
 
 from onewrite_cli.check.cures import cure_for
-from onewrite_cli.check.seen import Seen, SeenRequest
+from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest
+from onewrite_cli.common.holds import IN_WORDS
 from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode, controls_in_words
 from onewrite_cli.common.rules import Rule, rule_named
 
 __all__ = ["judge"]
 
 PREFACE = "the client speaks HTTP/2, which is not judged"
+UNCORK = "no MSG_MORE or TCP_CORK without a flush behind the last piece of a request"
 HTTP2 = "the client offered HTTP/2 and the connection was not decrypted: HTTP/2 is not judged"
 
 
@@ -73,18 +76,28 @@ def _nodelay(rule: Rule, seen: Seen) -> Outcome:
     known = [connection for connection in seen.connections if connection.nodelay is not None]
     if not known:
         return Outcome(rule, State.SKIPPED, "no connection's option could be read")
-    off = [connection for connection in known if not connection.nodelay]
+    written_with = {id(connection) for connection in known if not connection.nodelay and _did_not_wait(connection, seen)}
+    off = [connection for connection in known if not connection.nodelay and id(connection) not in written_with]
     blind = len(seen.connections) - len(known)
     note = f"; {blind} more could not be read" if blind else ""
     if off:
         changed = sum(connection.nodelay_changed for connection in off)
-        word = f"it changes, and is off for a while on {changed} of them" if changed else "off at the first request"
+        word = f"it changes, and is off for a while on {changed} of them" if changed else "off when the first request had come"
         outcome = Outcome(rule, State.FOUND, f"{word}{note}", len(off), len(known), "connections")
         outcome.examples = [connection.peer for connection in off[:3]]
         return _cured(outcome, [request for request in seen.requests if not request.connection.nodelay])
     if blind > len(known):
         return Outcome(rule, State.SKIPPED, f"{blind} of {len(seen.connections)} connections could not be read")
-    return Outcome(rule, State.OK, f"on{note}", 0, len(known), "connections")
+    between = f"; off after the writes of {len(written_with)}, whose pieces did not wait" if written_with else ""
+    return Outcome(rule, State.OK, f"on{note}{between}", 0, len(known), "connections")
+
+
+def _did_not_wait(connection: SeenConnection, seen: Seen) -> bool:
+    """True if the option was on while most split requests were written: their pieces came before any ACK."""
+    line_ns, _, problem = control_line(seen.split_gaps_ns, seen.single_gaps_ns)
+    split = [one for one in seen.requests if one.connection is connection and (one.segments or 0) > 1 and one.size <= FITS]
+    waited = sum(max(one.gap_ns, one.lost_ns) > line_ns for one in split)
+    return not problem and waited * 2 < len(split)
 
 
 def _records(rule: Rule, seen: Seen) -> Outcome:
@@ -98,31 +111,28 @@ def _records(rule: Rule, seen: Seen) -> Outcome:
 
 def _stall(rule: Rule, seen: Seen) -> Outcome:
     requests, why = _countable(seen)
-    gaps = [(request, request.gap_ns) for request in requests]
-    if not gaps:
+    if not requests:
         return Outcome(rule, State.SKIPPED, why)
     line_ns, beside, problem = control_line(seen.split_gaps_ns, seen.single_gaps_ns)
     if problem:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}")
     beside = controls_in_words(seen.split_gaps_ns, seen.single_gaps_ns)
-    silent = [(request, gap) for request, gap in gaps if gap >= line_ns]
-    # With TCP_NODELAY on nothing is held: such a silence is the client's own.
-    held = [(request, gap) for request, gap in silent if request.connection.nodelay is not True]
-    if len(held) > len(gaps) // 10 or _late_are_those_in_pieces(held, gaps):
-        cost_ms = round(median(gap for _, gap in held) / 1e6, 1)
-        outcome = Outcome(rule, State.FOUND, f"{cost_ms} ms each ({beside})", len(held), len(gaps), cost_ms=cost_ms)
-        outcome.examples = [_named(request) for request, _ in held[:3]]
-        if all(request.connection.nodelay is None for request, _ in held):
-            outcome.detail += "; TCP_NODELAY could not be read, and a client that pauses for as long shows the same"
-        return _cured(outcome, [request for request, _ in held])
-    own = len(silent) - len(held)
-    note = f"; {own} were slow to write their body, with TCP_NODELAY on" if own else ""
-    few = f"{len(held)} of {len(gaps)} came as late, which is rare enough to be the machine's" if held else "none"
-    return Outcome(rule, State.OK, f"{few}{note} ({beside})", 0, len(gaps))
-
-
-def _late_are_those_in_pieces(held: list[tuple[SeenRequest, int]], gaps: list[tuple[SeenRequest, int]]) -> bool:
-    """Few requests are late, but they are those that were split, and those that were split are late."""
-    split = sum((request.segments or 0) > 1 for request, _ in gaps)
-    late = sum((request.segments or 0) > 1 for request, _ in held)
-    return late >= 2 and late == len(held) and late * 2 >= split
+    held = [request for request in requests if request.lost_ns > line_ns]
+    own = sum(request.gap_ns > line_ns >= request.lost_ns for request in requests)
+    note = f"; {own} were late by the client's own pause: its kernel held nothing" if own else ""
+    if is_clean(len(held), len(requests)):
+        few = f"{len(held)} of {len(requests)} came as late, which is rare enough to be the machine's" if held else "none"
+        return Outcome(rule, State.OK, f"{few}{note} ({beside})", 0, len(requests))
+    cost_ms = round(median(request.lost_ns for request in held) / 1e6, 1)
+    cause, _ = Counter(request.held.cause if request.held else "" for request in held).most_common(1)[0]
+    by = f", held by {IN_WORDS.get(cause, cause)}" if cause else ""
+    outcome = Outcome(rule, State.FOUND, f"{cost_ms} ms each{by} ({beside}){note}", len(held), len(requests), cost_ms=cost_ms)
+    outcome.examples = [_named(request) for request in held[:3]]
+    if not cause:
+        outcome.detail += "; the client's sockets could not be read, and a client that pauses for as long shows the same"
+    if cause == "cork":
+        outcome.cure = UNCORK
+        return outcome
+    if all(request.first and request.records is None for request in held):
+        outcome.detail += "; each on a new connection, which most servers acknowledge at once: it stalls here and at HAProxy"
+    return _cured(outcome, held)

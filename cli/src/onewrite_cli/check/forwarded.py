@@ -2,89 +2,117 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import re
 import socket
 import time
 from collections import Counter
-from urllib.parse import SplitResult, urlsplit
 
-from onewrite_lab.tap import Answer, Arrival, Channel, Conversation, Exchange, Tap
+from onewrite_lab.tap import Answer, Arrival, Channel, Exchange
 
+from onewrite_cli.check.client_sockets import Watched, WatchedOrigin
 from onewrite_cli.common.origin import authority
+from onewrite_cli.common.response import begin_response
 
-__all__ = ["Forwarded", "first_bytes"]
+__all__ = ["BAD_REQUEST", "Forwarded", "first_bytes", "host_and_port"]
 
 IDLE_S = 60.0
-UPSTREAM_S = 60.0
-HOP_BY_HOP = {"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "upgrade"}
+CONNECT_S = 60.0
+ANSWER_S = 86_400.0  # the client has its own patience
+HOP_BY_HOP = {b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"te", b"trailer", b"upgrade"}
 NEVER_A_BODY = (204, 304)
-NO_URL = b"this is the proxy of onewrite check: it takes absolute http URLs and CONNECT\n"
+OLD = b" HTTP/1.0"
+REQUEST_LINE = re.compile(rb"([^ ]+) http://([^/?# ]+)(.*) (HTTP/1\.[01])", re.I | re.S)
+AUTHORITY = re.compile(rb"(?:[^@]*@)?(\[[!-Z^-~]+\]|[!-9;-?A-Z^-~]+)(?::([0-9]{0,5}))?")
+TEXT = b"this is the proxy of onewrite check: it takes absolute http URLs and CONNECT\n"
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(TEXT), TEXT)
 
 
-class Forwarded(Conversation):
+def host_and_port(where: bytes, default: int = 0) -> tuple[str, int] | None:
+    """Of an authority (RFC 3986, 3.2), without brackets; None where it has none."""
+    found = AUTHORITY.fullmatch(where)
+    port = int(found[2] or default) if found else 0
+    return (found[1].strip(b"[]").decode(), port) if found and 0 < port < 65536 else None
+
+
+class Forwarded(Watched):
     """Requests in absolute form (RFC 9112, 3.2.2). Those to `own_name` are answered here, all others upstream."""
 
     def __init__(
-        self, tap: Tap, channel: Channel, arrival: Arrival, own_name: str, forwarded: Counter[str], unreachable: list[str]
+        self,
+        tap: WatchedOrigin,
+        channel: Channel,
+        arrival: Arrival,
+        own_name: str,
+        forwarded: Counter[str],
+        unreachable: list[str],
     ) -> None:
         super().__init__(tap, channel, arrival)
         self._own_name, self._forwarded, self._unreachable = own_name, forwarded, unreachable
 
     def respond(self, exchange: Exchange, answer: Answer) -> bool:
         """Answer or forward; False when the connection broke. Of `answer` only what says whether it goes on is used."""
-        url = urlsplit(exchange.request.target)
-        if url.hostname == self._own_name:
+        line, _, headers = exchange.request.head.partition(b"\r\n")
+        found = REQUEST_LINE.fullmatch(line)
+        where = host_and_port(found[2], 80) if found else None
+        if where and where[0].lower() == self._own_name:
             return super().respond(exchange, answer)
         connection_headers = [(name, value) for name, value in answer.headers if name == "Connection"]
         try:
-            if url.scheme == "http" and url.hostname:
-                return self._forward(exchange, url, connection_headers)
-            self._say(400, NO_URL, [("Connection", "close")])
+            if found and where:
+                target = found[3] if found[3].startswith(b"/") else b"/" + found[3]
+                kept = [one for one in headers.split(b"\r\n") if one.partition(b":")[0].lower() not in HOP_BY_HOP]
+                head = b"\r\n".join([b"%s %s %s" % (found[1], target, found[4]), *kept])
+                return self._forward(exchange, where, head, connection_headers)
+            self.channel.send(BAD_REQUEST)
             return False
         finally:
             exchange.answered_ns = time.monotonic_ns()
 
-    def _forward(self, exchange: Exchange, url: SplitResult, connection_headers: list[tuple[str, str]]) -> bool:
-        request, where = exchange.request, authority(url.hostname or "", url.port or 80)
-        connection = http.client.HTTPConnection(url.hostname or "", url.port or 80, timeout=UPSTREAM_S)
+    def _forward(
+        self, exchange: Exchange, where: tuple[str, int], head: bytes, connection_headers: list[tuple[str, str]]
+    ) -> bool:
+        request, named = exchange.request, authority(*where)
         try:
-            path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-            connection.putrequest(request.method, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in request.headers:
-                if name.lower() not in HOP_BY_HOP:
-                    connection.putheader(name, value)
-            connection.endheaders(bytes(request.body_wire) or None)
-            response = connection.getresponse()
-            self._forwarded[where] += 1
-            exchange.answer_ns = time.monotonic_ns()
-            return self._relay(request.method, response, connection_headers)
-        except (OSError, http.client.HTTPException) as error:
-            self._unreachable.append(f"{where}: {error}")
+            with socket.create_connection(where, timeout=CONNECT_S) as upstream:
+                with contextlib.suppress(ConnectionError):  # an early answer may have come
+                    upstream.sendall(head + request.body_wire)
+                response, _ = begin_response(upstream, request.method, time.monotonic() + ANSWER_S)
+                self._forwarded[named] += 1
+                exchange.answer_ns = time.monotonic_ns()
+                return self._relay(request.method, response, connection_headers, old=head.endswith(OLD, 0, head.find(b"\r\n")))
+        except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a name that IDNA does not take
+            self._unreachable.append(f"{named}: {error}")
             if exchange.answer_ns:  # in the middle of the answer
                 return False
             # The connection stays: closing it would make the client open a new one, which is not the client's fault.
-            self._say(502, f"onewrite check could not reach {where}: {error}\n".encode(), connection_headers)
-        finally:
-            connection.close()
+            text = f"onewrite check could not reach {named}: {error}\n".encode()
+            headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]
+            self._send_head(502, "Bad Gateway", headers + connection_headers, text)
         return True
 
-    def _relay(self, method: str, response: http.client.HTTPResponse, connection_headers: list[tuple[str, str]]) -> bool:
-        """Pass the answer on as it comes; chunked when its length is not known beforehand. False when it ends early."""
-        headers = [(name, value) for name, value in response.getheaders() if name.lower() not in HOP_BY_HOP]
+    def _relay(
+        self, method: str, response: http.client.HTTPResponse, connection_headers: list[tuple[str, str]], *, old: bool
+    ) -> bool:
+        """Pass the answer on as it comes; chunked when its length is not known beforehand. False when it ends early.
+
+        An `old` client, of HTTP/1.0, gets it until the connection ends.
+        """
+        headers = [(name, value) for name, value in response.getheaders() if name.lower().encode("latin-1") not in HOP_BY_HOP]
         bodiless = method == "HEAD" or response.status in NEVER_A_BODY
-        chunked = response.length is None and not bodiless
+        endless = response.length is None and not bodiless
+        chunked = endless and not old
+        if endless:
+            headers = [(n, v) for n, v in headers if n.lower() != "transfer-encoding"]
         if chunked:
-            headers = [(n, v) for n, v in headers if n.lower() != "transfer-encoding"] + [("Transfer-Encoding", "chunked")]
+            headers.append(("Transfer-Encoding", "chunked"))
         self._send_head(response.status, response.reason, headers + connection_headers)
         while not bodiless and (data := response.read1(65536)):
             self.channel.send(b"%x\r\n%s\r\n" % (len(data), data) if chunked else data)
         if chunked:
             self.channel.send(b"0\r\n\r\n")
-        return not response.length or bodiless
-
-    def _say(self, status: int, text: bytes, connection_headers: list[tuple[str, str]]) -> None:
-        headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]
-        self._send_head(status, http.client.responses[status], headers + connection_headers, text)
+        return bodiless or (chunked if endless else not response.length)
 
     def _send_head(self, status: int, reason: str, headers: list[tuple[str, str]], body: bytes = b"") -> None:
         lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in headers)]
@@ -98,7 +126,7 @@ def first_bytes(sock: socket.socket, enough: int = 8192) -> bytes:
     try:
         while time.monotonic() < deadline:
             data = sock.recv(enough, socket.MSG_PEEK)
-            if not data or b"\n" in data or len(data) >= enough:
+            if not data[:1].isalpha() or b"\n" in data or len(data) >= enough:
                 return data
             time.sleep(0.001)  # half a line: the rest is on its way
         return b""

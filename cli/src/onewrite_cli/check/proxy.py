@@ -7,13 +7,14 @@ CONNECT is passed on without decrypting.
 from __future__ import annotations
 
 import contextlib
+import re
 import ssl
 from collections import Counter
 
-from onewrite_lab.tap import Arrival, Channel, Conversation, RequestParser
+from onewrite_lab.tap import Arrival, Channel, RequestParser
 
-from onewrite_cli.check.client_sockets import ClientSockets
-from onewrite_cli.check.forwarded import Forwarded, first_bytes
+from onewrite_cli.check.client_sockets import ClientSockets, Watched, WatchedOrigin
+from onewrite_cli.check.forwarded import BAD_REQUEST, Forwarded, first_bytes, host_and_port
 from onewrite_cli.check.tunnel import Tunnel
 from onewrite_cli.common.origin import Origin, authority
 
@@ -21,45 +22,57 @@ __all__ = ["OWN_NAME", "Proxy"]
 
 #: No loopback name: Go, Ruby and Java send those past any proxy. The domain `test` is reserved (RFC 6761, 6.2).
 OWN_NAME = "check.onewrite.test"
+AUTHORITY = re.compile(rb"CONNECT +(\S+) ")
 
 
-class Proxy(Origin):
+class Proxy(WatchedOrigin):
     """The plain origin of a check, and a proxy. `secure` serves tunnels to the tool's own name."""
 
     def __init__(self, secure: Origin, sockets: ClientSockets) -> None:
-        self._secure, self._sockets = secure, sockets
+        self._secure = secure
         self.tunnels: list[tuple[str, Arrival, Tunnel]] = []
         self.forwarded: Counter[str] = Counter()  # plain requests by the service that got them
         self.unreachable: list[str] = []
-        super().__init__("http", sockets.look)
+        super().__init__("http", sockets)
 
     def _connection(self, channel: Channel, arrival: Arrival) -> None:
         with channel.sock, contextlib.suppress(OSError, ssl.SSLError):
-            self._serve(channel, arrival)
+            try:
+                self._serve(channel, arrival)
+            except (OSError, ssl.SSLError):
+                raise
+            except Exception as error:  # a fault of the tool: the client hears of it, and so does the user
+                arrival.failure = f"{type(error).__name__}: {error}, in the tool's proxy"
+                channel.send(b"HTTP/1.1 500 onewrite check failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         arrival.ended = True
 
     def _serve(self, channel: Channel, arrival: Arrival) -> None:
         start = first_bytes(channel.sock)
-        if not start.startswith(b"CONNECT "):
+        if start[:1].isalpha() and not start.startswith(b"CONNECT "):
             Forwarded(self, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run()
             return
-        host, _, port = start.split(b" ", 2)[1].decode("latin-1").rpartition(":")
-        if host != OWN_NAME:
-            self._tunnel(channel, arrival, host.strip("[]"), port)
-        elif port == "80":
+        found = AUTHORITY.match(start)
+        where = host_and_port(found[1]) if found else None
+        if where is None:
+            channel.receive(0)
+            channel.send(BAD_REQUEST)
+            channel.close(linger_s=0.3)
+        elif where[0] != OWN_NAME:
+            self._tunnel(channel, arrival, *where)
+        elif where[1] == 80:
             arrival.via = "connect"
-            Conversation(self, channel, arrival).run()
+            Watched(self, channel, arrival).run()
         else:
             self._secure.serve(channel.sock, "connect")
 
-    def _tunnel(self, channel: Channel, arrival: Arrival, host: str, port: str) -> None:
+    def _tunnel(self, channel: Channel, arrival: Arrival, host: str, port: int) -> None:
         parser = RequestParser()
         while not parser.head_done:
             piece = channel.receive(10.0)
             if piece is None or not piece.data:
                 return
             parser.feed(piece.data)
-        tunnel = Tunnel(channel, lambda: self._sockets.holds(arrival))
+        tunnel = Tunnel(channel, arrival, self.sockets)
         self.tunnels.append((authority(host, port), arrival, tunnel))
-        self._sockets.look(arrival, again=False)
-        tunnel.run(host, int(port or 443))
+        self.sockets.look(arrival, anew=True)
+        tunnel.run(host, port)

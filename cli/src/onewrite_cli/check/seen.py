@@ -10,7 +10,9 @@ from onewrite_lab.witness.tcpinfo import AVAILABLE as SEGMENTS_COUNTED
 from onewrite_cli.check.proxy import OWN_NAME
 from onewrite_cli.check.target import Target
 from onewrite_cli.common.controls import PATH
+from onewrite_cli.common.holds import Hold
 from onewrite_cli.common.origin import is_http2, longest_gap_ns
+from onewrite_cli.common.terminal import counted
 
 __all__ = ["Seen", "SeenConnection", "SeenRequest", "seen_at"]
 
@@ -22,7 +24,7 @@ class SeenConnection:
     """One TCP connection that carried requests."""
 
     peer: str
-    nodelay: bool | None = None  # None: could not be read
+    nodelay: bool | None = None  # False: off in one reading or more; None: could not be read
     nodelay_changed: bool = False
     http2_offered: bool = False
 
@@ -39,6 +41,8 @@ class SeenRequest:
     segments: int | None
     records: int | None
     gap_ns: int  # the longest silence between two pieces of it
+    held: Hold | None = None  # in the client's kernel; None: could not be read
+    first: bool = False  # of its connection
     expects_continue: bool = False
     chunked: bool = False
     user_agent: str = ""
@@ -46,6 +50,13 @@ class SeenRequest:
     @property
     def size(self) -> int:
         return self.head_bytes + self.body_bytes
+
+    @property
+    def lost_ns(self) -> int:
+        """What the kernel held. Where that was not read, a silence counts that it could have caused."""
+        if self.held is not None:
+            return self.held.ns
+        return 0 if self.connection.nodelay or self.segments == 1 else self.gap_ns
 
 
 @dataclass
@@ -58,6 +69,7 @@ class Seen:
     split_gaps_ns: list[int] = field(default_factory=list)  # the control with Nagle on, in two writes
     single_gaps_ns: list[int] = field(default_factory=list)  # the control that makes one write
     http2: int = 0  # connections that began with the preface of HTTP/2
+    pipelined: int = 0  # requests that came before the one before them was answered
     tunnels: int = 0  # that were not decrypted
     resent_segments: int = 0  # by the host's counters: the excuse for an odd count
     unseen: dict[str, str] = field(default_factory=dict)
@@ -65,11 +77,12 @@ class Seen:
     notes: list[str] = field(default_factory=list)
 
 
-def seen_at(target: Target, resent: int) -> Seen:
-    """All requests of the command, and the controls' silences."""
+def seen_at(target: Target, resent: int, program: str) -> Seen:
+    """All requests of the command, and the controls' silences. A client without a User-Agent goes by the name of the program."""
     seen = Seen(_witness(target), resent_segments=resent)
     for origin in target.origins:
         connections: dict[int, SeenConnection] = {}
+        before: dict[int, tuple[Exchange, SeenRequest]] = {}  # by connection
         for exchange in list(origin.exchanges):
             arrival = exchange.arrival
             if not exchange.complete:
@@ -83,12 +96,21 @@ def seen_at(target: Target, resent: int) -> Seen:
                     host = OWN_NAME if target.proxy else "127.0.0.1"
                     connections[arrival.index] = _connection(target, arrival, f"{host}, client port {arrival.peer_port}")
                     seen.connections.append(connections[arrival.index])
-                seen.requests.append(_request(connections[arrival.index], exchange))
+                earlier, its = before.get(arrival.index, (None, None))
+                request = _request(target, connections[arrival.index], exchange, earlier)
+                request.user_agent = request.user_agent or program
+                if earlier and its and earlier.extra:  # this one came before that was answered
+                    its.segments = request.segments = None
+                    seen.pipelined += 1
+                seen.requests.append(request)
+                before[arrival.index] = exchange, request
         seen.notes += [f"a connection failed: {arrival.failure}" for arrival in origin.arrivals if arrival.failure]
     _add_tunnels(seen, target)
+    if seen.pipelined:
+        seen.notes.append(f"{counted(seen.pipelined, 'request')} came before the answer to the last: pipelines are not counted")
     if not SEGMENTS_COUNTED:
         seen.unseen["OW101"] = NO_TCP_INFO
-    if target.sockets.fault and not target.sockets.nodelay:
+    if target.sockets.fault and not target.sockets.any_read:
         seen.unseen["OW102"] = target.sockets.fault
     seen.notes = list(dict.fromkeys(seen.notes))
     return seen
@@ -96,17 +118,18 @@ def seen_at(target: Target, resent: int) -> Seen:
 
 def _witness(target: Target) -> str:
     where = "the proxy" if target.proxy is not None else "the server"
-    sockets = ", the command's sockets (pidfd_getfd)" if target.sockets.nodelay else ""
+    sockets = ", the command's sockets (pidfd_getfd)" if target.sockets.any_read else ""
     return where + (" (TCP_INFO)" if SEGMENTS_COUNTED else "") + sockets
 
 
 def _connection(target: Target, arrival: Arrival, peer: str, *, http2_offered: bool = False) -> SeenConnection:
-    ports = arrival.peer_port, arrival.local_port
-    return SeenConnection(peer, target.sockets.of(*ports), target.sockets.changed(*ports), http2_offered)
+    readings = target.sockets.nodelay(arrival)
+    return SeenConnection(peer, all(readings) if readings else None, len(set(readings)) > 1, http2_offered)
 
 
-def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
-    request = exchange.request
+def _request(target: Target, connection: SeenConnection, exchange: Exchange, before: Exchange | None) -> SeenRequest:
+    request, since_ns = exchange.request, before.answered_ns if before else 0
+    gap_ns, held = target.sockets.lost(exchange.arrival, since_ns, [t_ns for t_ns, _ in exchange.reads])
     return SeenRequest(
         connection,
         request.method,
@@ -115,7 +138,9 @@ def _request(connection: SeenConnection, exchange: Exchange) -> SeenRequest:
         len(request.body_wire),
         exchange.segments,
         exchange.records,
-        longest_gap_ns(exchange),
+        gap_ns,
+        held,
+        before is None,
         request.expects_continue,
         request.framing == "chunked",
         next(iter(request.values("user-agent")), ""),
@@ -143,4 +168,5 @@ def _add_tunnels(seen: Seen, target: Target) -> None:
         if tunnel.records.ready:
             seen.connections.append(connection)
         for turn in tunnel.turns:
-            seen.requests.append(SeenRequest(connection, "", authority, 0, turn.bytes, turn.segments, turn.records, turn.gap_ns))
+            lost = target.sockets.lost(arrival, turn.since_ns, turn.times_ns)
+            seen.requests.append(SeenRequest(connection, "", authority, 0, turn.bytes, turn.segments, turn.records, *lost))

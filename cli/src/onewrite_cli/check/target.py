@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onewrite_lab.certificates import shared as certificates
 
-from onewrite_cli.check.client_sockets import ClientSockets
+from onewrite_cli.check.client_sockets import ClientSockets, WatchedOrigin
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
 from onewrite_cli.common.controls import run_controls
 from onewrite_cli.common.exit_status import CouldNotRun
@@ -31,11 +31,11 @@ class Target:
                 self.ca_file = certificates(folder / "tls").ca_file
             except RuntimeError as error:
                 raise CouldNotRun(str(error)) from error
-            secured = Origin("https", self.sockets.look)
+            secured = WatchedOrigin("https", self.sockets)
             self.https_url = f"https://{OWN_NAME}/" if proxy else secured.url
             self.proxy = Proxy(secured, self.sockets) if proxy else None
             self.origins.append(secured)
-        plain = self.proxy or Origin("http", self.sockets.look)
+        plain = self.proxy or WatchedOrigin("http", self.sockets)
         self.origins.append(plain)
         http_url = f"http://{OWN_NAME}/" if proxy else plain.url
         self.url = self.https_url if tls else http_url

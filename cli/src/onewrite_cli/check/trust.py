@@ -1,14 +1,20 @@
 """Makes the command trust the tap's certificate, by the variables of the usual runtimes.
 
-The system's own authorities stay trusted: the bundle holds both. Only the command's environment is changed.
+The authorities of the system and those of the user's variables stay trusted: the bundle holds all. Only the command's
+environment is changed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
+import shutil
 import ssl
 import struct
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 __all__ = ["PEM_VARIABLES", "java_options", "trust_environment"]
@@ -27,26 +33,53 @@ PEM_VARIABLES = (
 PASSWORD = "changeit"
 
 
+JAVA_OPTION = re.compile(r"""-Djavax\.net\.ssl\.(trustStore|trustStorePassword)=("[^"]*"|'[^']*'|\S+)""")
+CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.S)
+
+
 def _system_authorities() -> str:
     paths = ssl.get_default_verify_paths()
-    for name in (paths.cafile, paths.openssl_cafile, "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem"):
+    for name in (paths.openssl_cafile, "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/cert.pem"):
         if name and Path(name).is_file():
             return Path(name).read_text(errors="replace")
     return ""
 
 
+def _of_the_user() -> Iterator[str]:
+    """The certificates that the user's own variables name; a few of these may name a folder."""
+    for name in dict.fromkeys(os.environ.get(variable, "") for variable in PEM_VARIABLES):
+        path = Path(name)
+        for file in sorted(path.iterdir()) if name and path.is_dir() else [path]:
+            with contextlib.suppress(OSError):
+                yield file.read_text(errors="replace")
+
+
+def _of_java() -> str:
+    """Those of the store that JAVA_TOOL_OPTIONS names, or else of the JDK in JAVA_HOME, as its keytool lists them."""
+    said = {name: value.strip("\"'") for name, value in JAVA_OPTION.findall(os.environ.get("JAVA_TOOL_OPTIONS", ""))}
+    store, home = said.get("trustStore"), os.environ.get("JAVA_HOME")
+    keytool = shutil.which("keytool", path=f"{home}/bin" if home else None) or shutil.which("keytool")
+    if keytool is None or not (store or home):
+        return ""
+    command = [keytool, "-list", "-rfc", *(["-keystore", store] if store else ["-cacerts"])]
+    if password := said.get("trustStorePassword", "" if store else PASSWORD):
+        command += ["-storepass", password]
+    without = {name: value for name, value in os.environ.items() if name != "JAVA_TOOL_OPTIONS"}
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=without, check=False).stdout
+
+
 def trust_environment(ca_file: str, folder: Path) -> dict[str, str]:
-    """Write the bundle into `folder` and return the variables that name it."""
-    own = Path(ca_file).read_text()
+    """Write the bundle into `folder` and return the variables that name it: the tool's, the system's, the user's."""
+    texts = (Path(ca_file).read_text(), _system_authorities(), *_of_the_user())
     bundle = folder / "authorities.pem"
-    bundle.write_text(own + _system_authorities())
+    bundle.write_text("\n".join(texts))
     return dict.fromkeys(PEM_VARIABLES, str(bundle))
 
 
 def java_options(bundle: Path, folder: Path) -> list[str]:
-    """A trust store of the same authorities, as options for a JVM."""
-    pattern = "-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----"
-    certificates = [ssl.PEM_cert_to_DER_cert(text) for text in re.findall(pattern, bundle.read_text(), re.S)]
+    """A trust store of the same authorities and those of Java, as options for a JVM."""
+    found = dict.fromkeys(CERTIFICATE.findall(bundle.read_text() + _of_java()))
+    certificates = [ssl.PEM_cert_to_DER_cert(text) for text in found]
     store = folder / "authorities.jks"
     store.write_bytes(_key_store(certificates))
     return [

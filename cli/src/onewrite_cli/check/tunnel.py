@@ -10,11 +10,11 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from onewrite_lab.tap import Channel
+from onewrite_lab.tap import Arrival, Channel
 
+from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.tls_records import ClientRecords
 from onewrite_cli.common.origin import authority
 
@@ -23,37 +23,33 @@ __all__ = ["Tunnel", "Turn"]
 CONNECT_S = 15.0
 PIECE = 65536
 TICKETS_S = 0.2  # so long a server must be silent after the handshake before it gets the first request
-HELD_S = 0.01  # so long after the end of the handshake the client's socket is read
 MOST_HELD = 1 << 20
 
 
 @dataclass
 class Turn:
-    """The client's bytes between two answers."""
+    """The client's bytes between two answers. They can have waited in its kernel since `since_ns`."""
 
-    first_ns: int
-    last_ns: int
+    since_ns: int
+    times_ns: list[int] = field(default_factory=list)
     bytes: int = 0
     records: int = 0
     segments: int | None = None
-    gap_ns: int = 0
     unclear: bool = False  # the end of the handshake was read with it
 
 
 class Tunnel:
-    """`turns` holds the requests, in order. `client_holds` reads whether the client's end has unsent bytes."""
+    """`turns` holds the requests, in order."""
 
-    def __init__(self, channel: Channel, client_holds: Callable[[], bool]) -> None:
-        self._channel, self._client_holds = channel, client_holds
+    def __init__(self, channel: Channel, arrival: Arrival, sockets: ClientSockets) -> None:
+        self._channel, self._arrival, self._sockets = channel, arrival, sockets
         self.records = ClientRecords()
         self.turns: list[Turn] = []
         self.fault: str | None = None
         self._turn: Turn | None = None
         self._baseline: int | None = None
-        self._handshake_ns = 0  # when its last piece came from the client
-        self._mixed = False  # more had come with it
-        self._held = False  # the client had more to send then, and its kernel kept it back
-        self._look_at: float | None = None
+        self._since_ns = 0  # the last piece of the handshake, or of an answer
+        self._mixed = False  # more had come with the end of the handshake
         self._quiet_at: float | None = None  # until then the server may send session tickets
         self._waiting = b""  # the first request, meanwhile
 
@@ -61,7 +57,7 @@ class Tunnel:
         """Connect, and pass bytes until one side ends. Raises OSError when the client's side breaks."""
         try:
             upstream = socket.create_connection((host, port), timeout=CONNECT_S)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a name that IDNA does not take
             self.fault = f"{authority(host, port)}: {error}"
             self._channel.send(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             return
@@ -77,12 +73,19 @@ class Tunnel:
     def _pass(self, upstream: socket.socket) -> None:
         client = self._channel.sock
         both = [client, upstream]
+        silent_since = time.monotonic()
         while both:
-            moments = [moment for moment in (self._look_at, self._quiet_at) if moment is not None]
-            wait_s = max(0.0, min(moments) - time.monotonic()) if moments else None
+            now = time.monotonic()
+            wait_s = self._sockets.pause_s(now - silent_since)
+            if self._quiet_at is not None:
+                wait_s = max(0.0, min(wait_s, self._quiet_at - now))
             readable, _, _ = select.select(both, [], [], wait_s)
-            self._meanwhile(upstream)
+            if client not in readable:
+                self._sockets.look(self._arrival)
+            if self._quiet_at is not None and (time.monotonic() >= self._quiet_at or len(self._waiting) > MOST_HELD):
+                self._release(upstream)
             for source in readable:
+                silent_since = time.monotonic()
                 if source is client:
                     piece = self._channel.receive(0)
                     data = piece.data if piece else b""
@@ -101,17 +104,10 @@ class Tunnel:
                         return
                     if self._quiet_at is None:
                         self._end_turn()
+                        self._since_ns = time.monotonic_ns()
                     else:
                         self._quiet_at = time.monotonic() + TICKETS_S
                     client.sendall(data)
-
-    def _meanwhile(self, upstream: socket.socket) -> None:
-        now = time.monotonic()
-        if self._look_at is not None and now >= self._look_at:
-            self._look_at = None
-            self._held = self._turn is None and self._client_holds()
-        if self._quiet_at is not None and (now >= self._quiet_at or len(self._waiting) > MOST_HELD):
-            self._release(upstream)
 
     def _release(self, upstream: socket.socket) -> None:
         waiting, self._waiting, self._quiet_at = self._waiting, b"", None
@@ -128,22 +124,18 @@ class Tunnel:
         upstream.sendall(data[: len(data) - len(request)])
         self._waiting += request
         if not started and not new:
-            self._handshake_ns = at_ns
-            self._look_at = time.monotonic() + HELD_S
+            self._since_ns = at_ns
             before = self._baseline
             self._mark()
             self._mixed = self._baseline is None
             self._baseline = before if self._mixed else self._baseline
             return
         if self._turn is None:
-            self._turn = Turn(at_ns, at_ns)
+            self._turn = Turn(self._since_ns)
             if not started:
-                # What the client's kernel kept back behind the end of the handshake has waited since then.
-                self._turn.first_ns = self._turn.last_ns = self._handshake_ns if self._held else at_ns
                 self._turn.unclear = self._mixed or not data.startswith(b"\x17") or 0 < len(request) < len(data)
         turn = self._turn
-        turn.gap_ns = max(turn.gap_ns, at_ns - turn.last_ns)
-        turn.last_ns = at_ns
+        turn.times_ns.append(at_ns)
         turn.bytes += len(request) or len(data)
         turn.records += new
 

@@ -7,14 +7,10 @@ would never show its stall. HAProxy delays them, too, so this is what clients me
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
-from onewrite_lab.tap import Answer, Arrival, Exchange, Request, Tap
+from onewrite_lab.tap import Answer, Exchange, Request, Tap
 
 __all__ = ["Origin", "authority", "is_http2", "longest_gap_ns"]
-
-#: A silence within a request after which its socket is read again: the client may have changed it in between.
-GAP_NS = 5_000_000
 
 
 def authority(host: str, port: object) -> str:
@@ -43,20 +39,11 @@ def longest_gap_ns(exchange: Exchange) -> int:
 
 
 class Origin(Tap):
-    """A server, plain or TLS, on a port of the kernel's choice. It ends a connection when the client wants that.
+    """A server, plain or TLS, on a port of the kernel's choice. It ends a connection when the client wants that."""
 
-    `look` is called for each whole request before it is answered, while its socket surely exists; with True to read
-    the socket again.
-    """
-
-    def __init__(self, scheme: str, look: Callable[[Arrival, bool], None] | None = None) -> None:
-        super().__init__(scheme=scheme, on_request=self._whole, delay_acks=True)
-        self._look = look
+    def __init__(self, scheme: str) -> None:
+        super().__init__(scheme=scheme, delay_acks=True)
         self.url = f"{self.base}/"
-
-    def _whole(self, exchange: Exchange) -> None:
-        if self._look is not None:
-            self._look(exchange.arrival, longest_gap_ns(exchange) >= GAP_NS)
 
     def answer_for(self, exchange: Exchange) -> Answer:
         """RFC 9112, 9.3."""

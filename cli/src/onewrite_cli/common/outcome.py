@@ -8,7 +8,7 @@ from enum import Enum
 from statistics import median
 
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.common.rules import Rule, rule_named
+from onewrite_cli.common.rules import RULES, Rule, rule_named
 
 __all__ = ["FITS", "Outcome", "Report", "State", "apply_severities", "by_mode", "controls_in_words", "read_severities"]
 
@@ -20,7 +20,7 @@ WORDS = ("fail", "warn", "off")
 class State(str, Enum):
     OK = "ok"
     FOUND = "found"
-    WARNED = "warned"  # found, and the user wants a warning only
+    WARNED = "warned"  # found, and no reason to fail
     SKIPPED = "skipped"  # could not be seen, or does not apply: never a pass
     INCONCLUSIVE = "inconclusive"
     OFF = "off"
@@ -82,20 +82,21 @@ class Report:
     @property
     def headline(self) -> str:
         """The verdict in plain words."""
-        found = self.of(State.FOUND)
-        if found:
-            stall = next((outcome for outcome in found if outcome.cost_ms is not None), None)
-            if stall:
-                return f"STALLS: {stall.count} of {stall.of} {stall.unit} lose {stall.cost_ms} ms each between their pieces"
-            also = "; no stall" if any(one.rule.is_stall for one in self.of(State.OK)) else ""
-            what = "; ".join(f"{one.rule.title} ({one.count} of {one.of} {one.unit})" for one in found)
-            return f"FOUND: {what}{also}"
-        if self.why_inconclusive:
+        found, warned = self.of(State.FOUND), self.of(State.WARNED)
+        stall = next((outcome for outcome in found if outcome.cost_ms is not None), None)
+        if stall:
+            return f"STALLS: {stall.count} of {stall.of} {stall.unit} lose {stall.cost_ms} ms each between their pieces"
+        if not found and self.why_inconclusive:
             return f"INCONCLUSIVE: {self.why_inconclusive}"
         unseen = ", ".join(outcome.rule.id for outcome in self.of(State.SKIPPED) if outcome.applies)
+        also = f". Not judged: {unseen}" if unseen and not found else ""
+        if found or warned:
+            what = "; ".join(f"{one.rule.title} ({one.count} of {one.of} {one.unit})" for one in found or warned)
+            no_stall = "; no stall" if any(one.rule.is_stall for one in self.of(State.OK)) else ""
+            return f"{'FOUND' if found else 'WARNED'}: {what}{no_stall}{also}"
         word = "CLEAN as far as it could be judged" if unseen else "CLEAN"
         good = "; ".join([outcome.rule.good for outcome in self.of(State.OK)] or ["no rule fails"])
-        return f"{word}: {good}" + (f". Not judged: {unseen}" if unseen else "")
+        return f"{word}: {good}{also}"
 
 
 def controls_in_words(split_ns: list[int], single_ns: list[int]) -> str:
@@ -116,9 +117,12 @@ def by_mode(rule: Rule, counts: list[int], what: str, resent: int, unit: str = "
     return Outcome(rule, State.OK, f"1 {what[:-1]} per {unit}{note}", 0, len(counts), f"{unit}s")
 
 
-def read_severities(settings: list[str]) -> dict[str, str]:
-    """By rule id: fail, warn or off, from `--rule nodelay=warn`. Raises CouldNotRun."""
-    severities = {}
+def read_severities(settings: list[str], *, strict: bool) -> dict[str, str]:
+    """By rule id: fail, warn or off. A rule warns unless it costs time, the check is strict, or `--rule` says otherwise.
+
+    Raises CouldNotRun.
+    """
+    severities = {rule.id: "fail" if strict or rule.is_stall else "warn" for rule in RULES}
     for setting in settings:
         name, _, word = setting.partition("=")
         try:
@@ -133,7 +137,7 @@ def read_severities(settings: list[str]) -> dict[str, str]:
 
 def apply_severities(outcomes: list[Outcome], severities: dict[str, str]) -> None:
     for outcome in outcomes:
-        word = severities.get(outcome.rule.id, "fail")
+        word = severities[outcome.rule.id]
         if word == "off":
             outcome.state = State.OFF
         elif word == "warn" and outcome.state is State.FOUND:

@@ -1,4 +1,4 @@
-"""A report as text and in three formats for machines, on stdout or in a file."""
+"""A report as text and in four formats for machines, on stdout or in files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Outcome, Report, State
+from onewrite_cli.common.rules import README
 from onewrite_cli.common.terminal import counted, fitted, say, wrapped
 
-__all__ = ["FORMATS", "as_json", "header", "writable", "write_report"]
+__all__ = ["FORMATS", "Output", "as_json", "header", "prepare", "write_report"]
 
 OF_A_CHECK = ("headline", "command", "problem", "witness", "runs", "requests", "connections", "control_ms", "notes")
 OF_A_FINDING = ("detail", "count", "of", "unit", "cost_ms", "examples", "cure")
+SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 SHOWN_NOTES = 20
 LONGEST = 160
 BAD = (State.FOUND, State.WARNED)
@@ -153,34 +157,87 @@ def _write_summary(report: Report) -> None:
         summary.write("\n".join(lines) + "\n\n")
 
 
+def as_sarif(report: Report) -> str:
+    """SARIF 2.1.0: a result per finding, at the first file that the command names, where it names one."""
+    file = next((part for part in report.command if not Path(part).is_absolute() and Path(part).is_file()), None)
+    where = {"logicalLocations": [{"fullyQualifiedName": _command(report), "kind": "module"}]}
+    physical = {"physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": 1}}} if file else {}
+    rules = [
+        {
+            "id": rule.id,
+            "name": rule.name,
+            "shortDescription": {"text": rule.title},
+            "fullDescription": {"text": rule.means},
+            "help": {"text": f"{rule.why} {rule.decides} Cure: {rule.cure}."},
+            "helpUri": README,
+        }
+        for rule in (outcome.rule for outcome in report.outcomes)
+    ]
+    results = [
+        {
+            "ruleId": outcome.rule.id,
+            "level": LEVEL[outcome.state],
+            "message": {"text": f"{_sentence(outcome)}. Cure: {outcome.cure}."},
+            "locations": [{**physical, **where}],
+        }
+        for outcome in report.of(*BAD)
+    ]
+    problem = [{"level": "warning", "message": {"text": report.why_inconclusive}}] if report.why_inconclusive else []
+    run = {
+        "tool": {"driver": {"name": report.tool, "version": __version__, "informationUri": README, "rules": rules}},
+        "invocations": [{"executionSuccessful": not problem, "toolExecutionNotifications": problem}],
+        "results": results,
+    }
+    return as_json({"$schema": SARIF, "version": "2.1.0", "runs": [run]})
+
+
 FORMATS: dict[str, Callable[[Report], str]] = {
     "text": as_text,
     "json": lambda report: as_json(as_data(report)),
     "junit": as_junit,
+    "sarif": as_sarif,
     "github": as_github,
 }
+SUFFIXES = {".json": "json", ".xml": "junit", ".sarif": "sarif"}
 
 
-def writable(output: Path | None) -> None:
-    """Find out before anything is measured. Raises CouldNotRun."""
-    if output is None:
-        return
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.open("a").close()
-    except OSError as error:
-        raise CouldNotRun(f"{output}: {error.strerror}") from error
+@dataclass(frozen=True)
+class Output:
+    """A file for a report, and its format."""
+
+    form: str
+    file: Path
+
+    @classmethod
+    def named(cls, text: str, form: str) -> Output:
+        """Of `[FORMAT=]FILE`. Without a format, that of `-f` if it is one for machines, else the suffix says it."""
+        name, sign, rest = text.partition("=")
+        if sign and name in FORMATS:
+            return cls(name, Path(rest))
+        file = Path(text)
+        return cls(SUFFIXES.get(file.suffix, form) if form in ("text", "github") else form, file)
 
 
-def write_report(report: Report, form: str, output: Path | None) -> None:
-    """With `output` the file gets the report and stdout the text. Raises CouldNotRun when it cannot be written."""
+def prepare(outputs: list[Output]) -> None:
+    """Remove earlier reports, before anything is measured. Raises CouldNotRun where a file cannot be written."""
+    for output in outputs:
+        file = output.file.resolve()
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.open("a").close()
+            if file.is_file():
+                file.unlink()
+        except OSError as error:
+            raise CouldNotRun(f"{output.file}: {error.strerror}") from error
+
+
+def write_report(report: Report, form: str, outputs: list[Output]) -> None:
+    """With `outputs`, stdout gets the text or GitHub's annotations. Raises CouldNotRun when a file cannot be written."""
     if form == "github":
         _write_summary(report)
-    if output is None:
-        say(FORMATS[form](report))
-        return
-    try:
-        output.write_text(FORMATS[form](report) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise CouldNotRun(f"{output}: {error.strerror}") from error
-    say(as_text(report))
+    for output in outputs:
+        try:
+            output.file.resolve().write_text(FORMATS[output.form](report) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise CouldNotRun(f"{output.file}: {error.strerror}") from error
+    say(FORMATS[form if form == "github" or not outputs else "text"](report))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import http.client
 import io
+import select
 import socket
 import ssl
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from onewrite_lab.witness import tcpinfo
+from onewrite_lab.witness import SocketReading, tcpinfo
 
+from onewrite_cli.common.holds import Hold, Holds, pause_s
 from onewrite_cli.common.origin import authority
 
 __all__ = ["NOT_ENDED", "Answered", "BadResponse", "Client", "NotHttp", "Received", "Response", "begin_response", "read_response"]
@@ -54,10 +57,11 @@ class Received(io.RawIOBase):
     """What a socket receives until `deadline` (time.monotonic()), and when the first and the last bytes came.
 
     With `quick` every segment is acknowledged at once, with False later, as on a busy connection. None changes nothing.
+    `silent` is called while nothing comes.
     """
 
-    def __init__(self, sock: socket.socket, deadline: float, quick: bool | None) -> None:
-        self._sock, self._deadline, self._quick = sock, deadline, quick
+    def __init__(self, sock: socket.socket, deadline: float, quick: bool | None, silent: Callable[[], None] | None) -> None:
+        self._sock, self._deadline, self.quick, self._silent = sock, deadline, quick, silent
         self.first_ns = self.last_ns = 0
         self.buffered = _Open(self, PIECE)
 
@@ -65,8 +69,9 @@ class Received(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if self._quick is not None and hasattr(socket, "TCP_QUICKACK"):  # the kernel forgets it
-            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(self._quick))
+        if self.quick is not None and hasattr(socket, "TCP_QUICKACK"):  # the kernel forgets it
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(self.quick))
+        self._wait()
         try:
             left = self._deadline - time.monotonic()
             if left <= 0:
@@ -80,16 +85,25 @@ class Received(io.RawIOBase):
             self.first_ns = self.first_ns or self.last_ns
         return size
 
+    def _wait(self) -> None:
+        begun = now = time.monotonic()
+        pending = isinstance(self._sock, ssl.SSLSocket) and self._sock.pending()
+        while self._silent and not pending and now < self._deadline:
+            if select.select([self._sock], [], [], pause_s(now - begun))[0]:
+                return
+            self._silent()
+            now = time.monotonic()
+
     def makefile(self, mode: str) -> io.BufferedReader:
         """What http.client wants of a socket."""
         return self.buffered
 
 
 def begin_response(
-    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None
+    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None, silent: Callable[[], None] | None = None
 ) -> tuple[http.client.HTTPResponse, Received]:
     """The head of the next final response. Raises OSError, of which BadResponse."""
-    received = Received(sock, deadline, quick)
+    received = Received(sock, deadline, quick, silent)
     start = received.buffered.peek()
     if not start:
         raise BadResponse(CLOSED)
@@ -106,9 +120,11 @@ def begin_response(
         raise BadResponse(f"not an HTTP/1.1 response: {error}") from error
 
 
-def read_response(sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None) -> Response:
+def read_response(
+    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None, silent: Callable[[], None] | None = None
+) -> Response:
     """The next final response, whole. Raises OSError, of which BadResponse."""
-    response, received = begin_response(sock, method, deadline, quick=quick)
+    response, received = begin_response(sock, method, deadline, quick=quick, silent=silent)
     keep_alive, server = not response.will_close, response.headers.get("server", "")
     size = checksum = 0
     try:
@@ -133,6 +149,7 @@ class Answered:
     tail_ns: int  # first to last byte
     keep_alive: bool
     server: str
+    corked_ns: int = 0  # the longest time that the server's kernel kept bytes by MSG_MORE or a cork
 
 
 class Client:
@@ -150,13 +167,25 @@ class Client:
             context.verify_mode = ssl.CERT_NONE
             self.socket = context.wrap_socket(self.socket)
 
-    def request(self, path: str, *, quick: bool) -> Answered:
-        """GET, and the whole answer, with delayed or with quick ACKs. Raises OSError, of which BadResponse."""
+    def request(self, path: str, *, quick: bool, silent: Callable[[int], SocketReading | None] | None = None) -> Answered:
+        """GET, and the whole answer, with delayed or with quick ACKs; `silent` reads the server's end while nothing comes.
+
+        Raises OSError, of which BadResponse.
+        """
+        holds, corked_ns = Holds(), 0
+
+        def look() -> None:
+            nonlocal corked_ns
+            if silent and (reading := silent(self.port)):
+                holds.note(reading)
+                held = holds.ended(0, time.monotonic_ns()) or Hold()
+                corked_ns = max(corked_ns, held.ns if held.cause == "cork" else 0)
+
         head = f"GET {path} HTTP/1.1\r\nHost: {self._host}\r\nUser-Agent: onewrite-check\r\nAccept: */*\r\n\r\n"
         before = tcpinfo.read(self.socket)
         self.socket.settimeout(self.timeout_s)
         self.socket.sendall(head.encode())
-        response = read_response(self.socket, "GET", time.monotonic() + self.timeout_s, quick=quick)
+        response = read_response(self.socket, "GET", time.monotonic() + self.timeout_s, quick=quick, silent=look)
         after = tcpinfo.read(self.socket)
         both = (before, after) if before is not None and after is not None else None
         return Answered(
@@ -168,6 +197,7 @@ class Client:
             tail_ns=response.last_ns - response.first_ns,
             keep_alive=response.keep_alive,
             server=response.server,
+            corked_ns=corked_ns,
         )
 
     def close(self) -> None:

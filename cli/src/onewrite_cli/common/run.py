@@ -1,13 +1,15 @@
-"""Runs a command in a new process group, and ends whatever is left of it.
+"""Runs a command in a new process group, follows its daemons, and ends whatever is left of both.
 
-A guard process kills the group and removes the folder even when this process is killed: it reads a pipe that the kernel
-closes then.
+A daemon leaves its group and its parent; this process adopts it (PR_SET_CHILD_SUBREAPER, prctl(2)). A guard process kills
+what is left and removes the folder even when this process is killed: it reads a pipe that the kernel closes then. It finds
+daemons by a variable of their environment.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import functools
 import os
 import shutil
@@ -15,11 +17,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+
+from onewrite_lab.witness import children, process_tree
 
 from onewrite_cli.common.exit_status import CouldNotRun
 
@@ -27,22 +32,31 @@ __all__ = ["ENDING", "Background", "Ran", "background", "name_of", "run_command"
 
 #: The signals that end a command, and all that it has started.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SHOWN_LINES = 15
-LAST_BYTES = 65536
+MARK = "ONEWRITE_RUN"
+SHOWN_LINES = (5, 10)  # the first and the last
+KEPT_BYTES = 65536  # of the beginning, and of the end
+PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 2.0
 POLL_S = 0.05
 
 GUARD = """
-import os, shutil, signal, sys
+import contextlib, os, shutil, signal, sys
 held = set()
 for line in sys.stdin:
     (held.add if line[0] == "+" else held.discard)(line[1:-1])
-for one in sorted(held):
-    kind, value = one.split(" ", 1)
-    try:
-        os.killpg(int(value), signal.SIGKILL) if kind == "group" else shutil.rmtree(value, ignore_errors=True)
-    except OSError:
-        pass
+def marked(pid, mark):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
+        return mark.encode() in environment.read().split(bytes(1))
+for kind, value in sorted(one.split(" ", 1) for one in held):
+    with contextlib.suppress(OSError):
+        if kind == "folder":
+            shutil.rmtree(value, ignore_errors=True)
+        elif kind == "group":
+            os.killpg(int(value), signal.SIGKILL)
+        else:
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                if marked(pid, value):
+                    os.kill(int(pid), signal.SIGKILL)
 """
 
 
@@ -105,7 +119,7 @@ def run_command(
     *,
     timeout_s: float,
     show: bool,
-    started: Callable[[int], None],
+    started: Callable[[Callable[[], list[int]]], None],
     enough: Callable[[], bool] | None = None,
 ) -> Ran:
     """Run it, until `enough` says True; with `show` its output goes to stderr as it comes.
@@ -113,54 +127,93 @@ def run_command(
     Raises CouldNotRun when it cannot be started.
     """
     with background(arguments, environment, show=show) as child:
-        started(child.pid)
+        started(child.roots)
         status = _wait(child, timeout_s, enough)
         _end(child)
         return Ran(status, child.said())
 
 
-class Background(subprocess.Popen[bytes]):
-    """A command that runs. `kept` is the file that has its output."""
+@functools.cache
+def _adopt() -> None:
+    """Whatever the commands leave behind becomes a child of this process. Linux alone has that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
-    kept: IO[bytes] | None = None
+
+class Background(subprocess.Popen[bytes]):
+    """A command that runs."""
+
+    others: frozenset[int] = frozenset()  # children of this process that are older
+    _first = _last = b""
+    _kept: threading.Thread | None = None
+
+    def keep_output(self) -> None:
+        """Read what it prints, from a pipe, and keep the beginning and the end of that."""
+        self._kept = threading.Thread(target=self._read, daemon=True)
+        self._kept.start()
+
+    def _read(self) -> None:
+        assert self.stdout is not None
+        with self.stdout as printed:
+            while data := os.read(printed.fileno(), KEPT_BYTES):
+                room = KEPT_BYTES - len(self._first)
+                self._first += data[:room]
+                self._last = (self._last + data[room:])[-KEPT_BYTES:]
 
     def said(self) -> str:
-        """The end of what it printed."""
-        if self.kept is None:
-            return ""
-        descriptor = self.kept.fileno()
-        size = os.lseek(descriptor, 0, os.SEEK_END)
-        text = os.pread(descriptor, LAST_BYTES, max(0, size - LAST_BYTES)).decode(errors="replace")
-        return "\n".join(text.splitlines()[-SHOWN_LINES:])
+        """The beginning and the end of what it printed."""
+        if self._kept is not None:
+            self._kept.join(POLL_S)
+        lines = (self._first + self._last).decode(errors="replace").splitlines()
+        first, last = SHOWN_LINES
+        return "\n".join(lines if len(lines) <= first + last else [*lines[:first], "…", *lines[-last:]])
+
+    def roots(self) -> list[int]:
+        """The command, and each daemon of it that this process has adopted."""
+        return [self.pid, *(pid for pid in children(os.getpid()) if pid != self.pid and pid not in self.others)]
+
+    def ended(self) -> int | None:
+        """Its status, once no daemon of it runs any more; None before."""
+        status = self.poll()
+        for pid in self.roots()[1:]:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                    return None
+        return status
 
 
 @contextlib.contextmanager
 def background(arguments: list[str], environment: dict[str, str], *, show: bool) -> Iterator[Background]:
     """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
     _guard()  # before there is a group to lose
-    with tempfile.TemporaryFile() as kept:
-        output = sys.stderr.fileno() if show else kept.fileno()
-        with _interrupts_later() as interrupted:
-            try:
-                child = Background(
-                    arguments,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
-            _tell_guard(f"+group {child.pid}")
-        child.kept = None if show else kept
+    _adopt()
+    others, mark = frozenset(children(os.getpid())), uuid.uuid4().hex
+    with _interrupts_later() as interrupted:
         try:
-            if interrupted:
-                raise KeyboardInterrupt
-            yield child
-        finally:
-            _end(child)
-            _tell_guard(f"-group {child.pid}")
+            child = Background(
+                arguments,
+                env=environment | {MARK: mark},
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno() if show else subprocess.PIPE,
+                stderr=sys.stderr.fileno() if show else subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
+        child.others = others
+        guarded = (f"group {child.pid}", f"run {MARK}={mark}")
+        for one in guarded:
+            _tell_guard(f"+{one}")
+    if not show:
+        child.keep_output()
+    try:
+        if interrupted:
+            raise KeyboardInterrupt
+        yield child
+    finally:
+        _end(child)
+        for one in guarded:
+            _tell_guard(f"-{one}")
 
 
 @contextlib.contextmanager
@@ -177,33 +230,46 @@ def _interrupts_later() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _wait(child: subprocess.Popen[bytes], timeout_s: float, enough: Callable[[], bool] | None) -> int | None:
+def _wait(child: Background, timeout_s: float, enough: Callable[[], bool] | None) -> int | None:
+    """The status of the command; with `enough`, which a daemon may bring, that of the last of them to end."""
     deadline = time.monotonic() + timeout_s
     while (left := deadline - time.monotonic()) > 0:
-        try:
-            return child.wait(min(left, POLL_S) if enough else left)
-        except subprocess.TimeoutExpired:
-            if enough and enough():
-                return 0
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(min(left, POLL_S))
+        ended = child.ended()
+        status = ended if enough else child.returncode
+        if status is not None:
+            return status
+        if enough and enough():
+            return 0
+        if child.returncode is not None:
+            time.sleep(min(left, POLL_S))
     return None
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the process group, of which the leader may have ended already: SIGTERM first, then SIGKILL."""
+def _end(child: Background) -> None:
+    """End the process group, of which the leader may have ended already, and its daemons: SIGTERM first, then SIGKILL."""
     _signal(child, signal.SIGTERM)
     deadline = time.monotonic() + GRACE_S
     while time.monotonic() < deadline:
-        if child.poll() is not None and not _signal(child, 0):
+        if child.ended() is not None and not _signal(child, 0):
             return
         time.sleep(0.005)
     _signal(child, signal.SIGKILL)
     child.wait(GRACE_S)
+    child.ended()
 
 
-def _signal(child: subprocess.Popen[bytes], number: int) -> bool:
-    """False when no process of the group is left."""
+def _signal(child: Background, number: int) -> bool:
+    """False when no process of the group is left, and no daemon."""
+    left = True
     try:
         os.killpg(child.pid, number)
     except (ProcessLookupError, PermissionError):  # another user's, as of sudo
-        return False
-    return True
+        left = False
+    for daemon in child.roots()[1:]:
+        for pid in process_tree(daemon):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+                left = True
+    return left

@@ -141,6 +141,9 @@ def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
     notes = []
     if request.method == "GET":
         notes.append("a GET was cut in its head; a server may treat a POST, cut before its body, otherwise: --post-bytes 200")
+    if early := sum(sample.early for sample in samples.of(SPLIT, SPLIT_NODELAY)):
+        of = len(samples.of(SPLIT, SPLIT_NODELAY))
+        notes.append(f"the server answered {early} of {of} requests before their second piece: whether it read that is not seen")
     if failures := samples.failed(*ARMS):
         notes.append(f"{len(failures)} requests failed, the last: {failures[-1]}")
     if not tcpinfo.AVAILABLE:

@@ -55,7 +55,9 @@ def refusal(status: int) -> Stopped:
 
 @dataclass
 class Sample:
-    """Nanoseconds. `held` begins when the last write had returned and ends when no byte was unsent.
+    """Nanoseconds. `total` is without the pause between the writes.
+
+    `held` begins when the last write had returned and ends when no byte was unsent.
 
     `late` is how much later than meant the second write, or the first reading of the queue, was: a busy machine runs
     something else in between, and an acknowledgement that came meanwhile leaves nothing to be held.
@@ -74,6 +76,7 @@ class Sample:
     keep_alive: bool
     body: tuple[int, int] = (0, 0)  # the answer's size and checksum
     late: int = 0
+    early: bool = False  # the answer began before the second write
 
     def cause(self, line_ns: float) -> str | None:
         """The name of a wait longer than `line_ns`, in the order of the contract (TIME-26)."""
@@ -93,12 +96,13 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     connection.begin(timeout_s)
     before = tcpinfo.read(connection.socket)
     started = time.monotonic_ns()
-    late = 0
+    late, early = 0, False
     if connection.arm.split:
         connection.write(request.first)
         between = time.monotonic_ns()
         time.sleep(apart_s)
         late = time.monotonic_ns() - between - int(apart_s * 1e9)
+        early = bool(select.select([connection.socket], [], [], 0)[0])
         connection.write(request.second)
     else:
         connection.write(request.first + request.second)
@@ -112,7 +116,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     return Sample(
         arm=connection.arm.key,
         status=response.status,
-        total=response.last_ns - started,
+        total=response.last_ns - started - (int(apart_s * 1e9) if connection.arm.split else 0),
         wait=max(0, response.first_ns - written),
         tail=response.last_ns - response.first_ns,
         held=held,
@@ -123,6 +127,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
         keep_alive=response.keep_alive,
         body=response.body,
         late=late,
+        early=early,
     )
 
 

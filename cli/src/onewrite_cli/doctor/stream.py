@@ -1,6 +1,7 @@
 """`onewrite doctor --stream`: whether a hop bunches a stream of events, and which directive ends that.
 
-The stream is read twice: with delayed ACKs, as clients do, and with quick ACKs, which end whatever waits for one.
+The stream is read once, a few arrivals with delayed ACKs, as clients do, and a few with quick ACKs, which end whatever waits
+for one, in turn: a source that changes its pace does so for both.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import http.client
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -21,12 +22,14 @@ from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.response import begin_response
 from onewrite_cli.common.terminal import progress, say, table, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
-from onewrite_cli.doctor.connection import ONE, QUICK, Connection, tls_context
+from onewrite_cli.doctor.connection import ONE, Connection, tls_context
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
 
 __all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
 
-FEWEST = 8  # arrivals
+FEWEST, FEWEST_GAPS = 8, 4  # arrivals, and gaps with one kind of ACK
+SEVERAL = 2  # events in an arrival
+BLOCK = 4  # arrivals with one kind of ACK; the first of them counts nothing
 MOST_OF = CONTROL_SHARE
 TOGETHER_NS = 2_000_000  # reads that came so close together are one arrival
 LIKE = (0.7, 1.5)
@@ -66,22 +69,32 @@ CURES = {
 class Arrivals:
     """The arrivals of an answer's body, without its head. `times` begin when the request was written."""
 
-    times_ns: list[int]
-    sizes: list[int]
-    events: int
-    ended: bool
-    status: int
+    times_ns: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    events: list[int] = field(default_factory=list)  # in each
+    quick: list[bool] = field(default_factory=list)  # the kind of ACK before each
+    ended: bool = False
+    status: int = 0
 
-    def add(self, at_ns: int, size: int) -> None:
+    def add(self, at_ns: int, size: int, events: int, *, quick: bool) -> None:
         if self.times_ns and at_ns - self.times_ns[-1] < TOGETHER_NS:
             self.sizes[-1] += size
+            self.events[-1] += events
         else:
             self.times_ns.append(at_ns)
             self.sizes.append(size)
+            self.events.append(events)
+            self.quick.append(quick)
 
-    @property
-    def gaps_ns(self) -> list[int]:
-        return [after - before for before, after in pairwise(self.times_ns)]
+    def gaps_ns(self, *, quick: bool) -> list[int]:
+        """Those within a block."""
+        both = zip(pairwise(self.times_ns), pairwise(self.quick), strict=True)
+        return [after - before for (before, after), (one, other) in both if one is other is quick]
+
+    def per_arrival(self, *, quick: bool | None = None) -> float:
+        """Events, in the mean; with both kinds of ACK where none is named."""
+        counts = [count for count, kind in zip(self.events, self.quick, strict=True) if quick is None or kind is quick]
+        return sum(counts) / max(1, len(counts))
 
 
 @dataclass
@@ -97,49 +110,45 @@ class Verdict:
 
 
 def stream(options: DoctorOptions) -> ExitStatus:
-    """Read it twice, judge and print. Raises CouldNotRun."""
+    """Read it, judge and print. Raises CouldNotRun."""
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
-    ask(route, request, 2, yes=options.yes, connections=2)
+    ask(route, request, 1, yes=options.yes, connections=1)
     route = reached(route, options.timeout_s)
     context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
     with progress("the controls") as show:
         split_ns, single_ns = answer_controls()
-        read: dict[str, Arrivals] = {}
-        for name, arm in (("delayed_acks", ONE), ("quick_acks", QUICK)):
-            show(f"reading {route.authority} ({name.replace('_', ' ')}), {options.timeout_s:g} s at most")
-            connection = Connection(route, arm, context, options.timeout_s)
-            try:
-                read[name] = _read(connection, request, options.timeout_s)
-            finally:
-                connection.close()
-            if read[name].status >= 400:
-                break
+        show(f"reading {route.authority}, {options.timeout_s:g} s at most")
+        connection = Connection(route, ONE, context, options.timeout_s)
+        try:
+            read = _read(connection, request, options.timeout_s)
+        finally:
+            connection.close()
     *_, problem = control_line(split_ns, single_ns)
-    if any(one.status >= 400 for one in read.values()):
-        verdict = Verdict("unknown", f"the server answered {next(iter(read.values())).status}, and no more was sent")
+    if read.status >= 400:
+        verdict = Verdict("unknown", f"the server answered {read.status}, and no more was sent")
     elif problem:
         verdict = Verdict("unknown", problem)
     else:
-        verdict = judge_stream(read["delayed_acks"], read["quick_acks"], median(split_ns))
+        verdict = judge_stream(read, median(split_ns))
     say(as_json(_as_data(route, read, verdict, median(split_ns))) if options.form == "json" else _as_text(route, read, verdict))
     return verdict.exit_status
 
 
 def _read(connection: Connection, request: DoctorRequest, timeout_s: float) -> Arrivals:
     """One answer, until it ends or the time is over."""
-    arrivals = Arrivals([], [], 0, ended=False, status=0)
+    arrivals = Arrivals()
     begun = time.monotonic_ns()
     connection.begin(timeout_s)
     try:
         connection.write(request.first + request.second)
-        response, received = begin_response(connection.socket, request.method, connection.deadline, quick=connection.arm.quickack)
+        response, received = begin_response(connection.socket, request.method, connection.deadline, quick=False)
         arrivals.status = response.status
         mark = b"\n\n" if response.headers.get_content_type() == "text/event-stream" else b"}\n"
         tail = b""
         while data := response.read1(1 << 16):
-            arrivals.add(received.last_ns - begun, len(data))
-            arrivals.events += (tail + data).count(mark)
+            arrivals.add(received.last_ns - begun, len(data), (tail + data).count(mark), quick=bool(received.quick))
+            received.quick = len(arrivals.times_ns) // BLOCK % 2 == 1
             tail = data[-1:] if data[-1:] == mark[:1] and not data.endswith(mark) else b""
         arrivals.ended = True
     except TimeoutError as error:
@@ -150,58 +159,66 @@ def _read(connection: Connection, request: DoctorRequest, timeout_s: float) -> A
     return arrivals
 
 
-def judge_stream(delayed: Arrivals, quick: Arrivals, stall_ns: float) -> Verdict:
+def judge_stream(read: Arrivals, stall_ns: float) -> Verdict:
     """`stall_ns` is how long a delayed ACK of this machine takes."""
-    took_ns = delayed.times_ns[-1] if delayed.times_ns else 0
-    if delayed.ended and took_ns < SHORTEST_NS:
+    count, took_ns = len(read.sizes), read.times_ns[-1] if read.times_ns else 0
+    if read.ended and took_ns < SHORTEST_NS:
         return Verdict("unknown", f"the answer was over after {took_ns / 1e6:.0f} ms: too soon for a stream")
-    if delayed.ended and delayed.times_ns[0] >= AT_THE_END * took_ns:
+    if read.ended and read.times_ns[0] >= AT_THE_END * took_ns:
         return Verdict("WHOLE", f"everything came at the end, after {took_ns / 1e6:.0f} ms: the answer is not streamed")
-    if min(len(delayed.sizes), len(quick.sizes)) < FEWEST:
-        return Verdict("unknown", f"fewer than {FEWEST} arrivals: too few to see a pattern; give it a longer --timeout")
-    size, count = Counter(delayed.sizes[:-1]).most_common(1)[0]
-    near = sum(abs(one - size) <= FRAMING for one in delayed.sizes[:-1])
-    if size >= SMALLEST_BUFFER and count > 1 and near >= MOST_OF * (len(delayed.sizes) - 1) and _several(delayed):
-        why = f"{near} of {len(delayed.sizes)} arrivals have {size} bytes and {_per_arrival(delayed)} events each"
+    delayed, quick = read.gaps_ns(quick=False), read.gaps_ns(quick=True)
+    too_few = Verdict("unknown", f"{count} arrivals are too few to see a pattern; give it a longer --timeout")
+    if count < FEWEST:
+        return too_few
+    size, often = Counter(read.sizes[:-1]).most_common(1)[0]
+    near = sum(abs(one - size) <= FRAMING for one in read.sizes[:-1])
+    several = read.per_arrival() >= SEVERAL
+    if size >= SMALLEST_BUFFER and often > 1 and near >= MOST_OF * (count - 1) and several:
+        why = f"{near} of {count} arrivals have {size} bytes and {read.per_arrival():.1f} events each"
         return Verdict("BUFFER", f"{why}: a hop waits until a buffer is full")
+    if min(len(delayed), len(quick)) < FEWEST_GAPS:
+        return too_few
     # With delayed ACKs some corked bytes leave earlier, with the ACK of those before them.
-    if _share(quick.gaps_ns, *CORK_NS) >= MOST_OF and _several(quick):
-        why = f"with quick ACKs events come {_per_arrival(quick)} at a time, every 200 ms"
+    if _share(quick, *CORK_NS) >= MOST_OF and (corked := read.per_arrival(quick=True)) >= SEVERAL:
+        why = f"with quick ACKs events come {corked:.1f} at a time, every 200 ms"
         return Verdict("CORK", f"{why}: a hop sends with MSG_MORE or TCP_CORK and does not flush")
     low, high = LIKE[0] * stall_ns, LIKE[1] * stall_ns
-    late, prompt = (_share(one.gaps_ns, low, high) for one in (delayed, quick))
+    late, prompt = _share(delayed, low, high), _share(quick, low, high)
     if late >= MOST_OF / 2 and prompt <= late / 2:
         stall = f"{stall_ns / 1e6:.0f} ms"
         why = f"{late:.0%} of the gaps are about {stall}, as long as a delayed ACK, and {prompt:.0%} with quick ACKs"
         return Verdict("NAGLE", f"{why}: the first hop has Nagle's algorithm on")
-    if _several(delayed):
-        why = f"events come {_per_arrival(delayed)} at a time, in no pattern of a known cause"
+    if several:
+        why = f"events come {read.per_arrival():.1f} at a time, in no pattern of a known cause"
         return Verdict("unknown", f"{why}: a hop behind the first bunches them, or the source writes them so")
-    return Verdict("streamed", f"{len(delayed.sizes)} arrivals, with delayed ACKs as with quick ones: no hop bunches them")
+    return Verdict("streamed", f"{count} arrivals, with delayed ACKs as with quick ones: no hop bunches them")
 
 
 def _share(gaps_ns: list[int], low_ns: float, high_ns: float) -> float:
     return sum(low_ns <= gap <= high_ns for gap in gaps_ns) / max(1, len(gaps_ns))
 
 
-def _several(arrivals: Arrivals) -> bool:
-    return arrivals.events >= 2 * len(arrivals.sizes)
+def _arms(read: Arrivals) -> dict[str, dict[str, Any]]:
+    """What came with each kind of ACK."""
+    arms = {}
+    for name, quick in (("delayed_acks", False), ("quick_acks", True)):
+        each = zip(read.quick, read.sizes, read.events, strict=True)
+        ours, gaps_ns = [one for one in each if one[0] is quick], read.gaps_ns(quick=quick)
+        arms[name] = {
+            "arrivals": len(ours),
+            "events": sum(events for *_, events in ours),
+            "bytes": sum(size for _, size, _ in ours),
+            "gap_ms": round(median(gaps_ns) / 1e6, 1) if gaps_ns else None,
+        }
+    return arms
 
 
-def _per_arrival(arrivals: Arrivals) -> str:
-    return f"{arrivals.events / max(1, len(arrivals.sizes)):.1f}"
-
-
-def _gap_ms(arrivals: Arrivals) -> float | None:
-    return round(median(arrivals.gaps_ns) / 1e6, 1) if arrivals.gaps_ns else None
-
-
-def _as_text(route: Route, read: dict[str, Arrivals], verdict: Verdict) -> str:
+def _as_text(route: Route, read: Arrivals, verdict: Verdict) -> str:
     lines = wrapped(f"{verdict.word}: {verdict.why}", "", "  ")
     lines += [*wrapped(f"{route.shown}; first hop: {route.first_hop}", "", "  "), ""]
     rows = [["", "arrivals", "events", "gap ms", "bytes"]]
-    for name, one in read.items():
-        cells = (len(one.sizes), one.events, _gap_ms(one) or "-", sum(one.sizes))
+    for name, one in _arms(read).items():
+        cells = (one["arrivals"], one["events"], one["gap_ms"] or "-", one["bytes"])
         rows.append([name.replace("_", " "), *map(str, cells)])
     lines += table(rows, "<>>>>", (4, 1))
     if verdict.word in CURES:
@@ -210,7 +227,7 @@ def _as_text(route: Route, read: dict[str, Arrivals], verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _as_data(route: Route, read: dict[str, Arrivals], verdict: Verdict, stall_ns: float) -> dict[str, Any]:
+def _as_data(route: Route, read: Arrivals, verdict: Verdict, stall_ns: float) -> dict[str, Any]:
     return {
         **header("onewrite doctor --stream", verdict.exit_status),
         "verdict": verdict.word,
@@ -219,15 +236,7 @@ def _as_data(route: Route, read: dict[str, Arrivals], verdict: Verdict, stall_ns
         "why": verdict.why,
         "cures": list(CURES.get(verdict.word, ())),
         "delayed_ack_ms": round(stall_ns / 1e6, 1),
-        "arms": {
-            name: {
-                "status": one.status,
-                "arrivals": len(one.sizes),
-                "events": one.events,
-                "bytes": sum(one.sizes),
-                "gap_ms": _gap_ms(one),
-                "ended": one.ended,
-            }
-            for name, one in read.items()
-        },
+        "status": read.status,
+        "ended": read.ended,
+        "arms": _arms(read),
     }

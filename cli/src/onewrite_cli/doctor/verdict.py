@@ -23,6 +23,8 @@ MOST_OF = CONTROL_SHARE  # a path is exposed at the share that makes a control s
 FEW_OF = 0.25
 FEWEST = 5
 LIKE = (0.7, 1.5)  # between these times the control's stall is about as long as that
+LEAST_MORE_NS, SPREADS = 5_000_000, 6  # the least extra time of two writes, and so many median deviations of one write
+CORK_NS = (180_000_000, 240_000_000)  # MSG_MORE and TCP_CORK give up after 200 ms (tcp(7))
 SEVERAL = 3  # failures of one kind of request and none of the other are no chance
 
 ONE_WRITE = ("one write per request, and TCP_NODELAY. `onewrite check -- YOUR CLIENT {url}` says whether yours does that",)
@@ -274,22 +276,33 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     rtt_ns = (result.min_rtt_ms or 0.0) * 1e6
     # The extra time of a request in two writes, both with delayed ACKs: quick ACKs would also end the wait for a server that
     # splits its answer. With TCP_NODELAY this machine held no bytes. The arm with Nagle on must show the extra time, too:
-    # a busy machine delays only one of the arms, by any length.
-    typical = median(sample.total for sample in samples.of(ONE))
+    # a busy machine delays only one of the arms, by any length. Other requests in one write say how much is chance.
+    whole = [sample.total for sample in samples.of(ONE)]
+    typical = median(whole)
+    shown_ns = max(LEAST_MORE_NS, SPREADS * median(abs(total - typical) for total in whole))
     more = [sample.total - (sample.held or 0) - typical for sample in samples.of(SPLIT_NODELAY)]
-    relayed = (
-        sum(least <= more_ns <= most for more_ns in more) >= MOST_OF * len(more)
-        and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= least) >= MOST_OF
+    slower = (
+        sum(more_ns >= shown_ns for more_ns in more) >= MOST_OF * len(more)
+        and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= shown_ns) >= MOST_OF
     )
     single = samples.of(ONE, QUICK)
-    if relayed:
+    if slower:
         more_ms = median(more) / 1e6
         result.first_hop, result.found = "EXPOSED", True
-        result.headline = f"a relay on the way makes a request in two writes wait {more_ms:.1f} ms"
+        who = "a relay on the way" if least <= median(more) <= most else "the server, or a relay on the way,"
+        result.headline = f"{who} makes a request in two writes wait {more_ms:.1f} ms"
         result.cures = ("one write per request: TCP_NODELAY at the client does not end it", *result.cures[1:])
+        why = "a relay on the way has Nagle on"
+        if who != "a relay on the way":
+            why = "a relay whose peer delays its ACKs by that, or a server that waits for the second piece"
         result.signs.append(
             f"a request in two writes takes {more_ms:.1f} ms more than in one, also with TCP_NODELAY, and this machine held "
-            "nothing: a relay on the way has Nagle on"
+            f"nothing: {why}"
+        )
+    elif _share(single, lambda sample: CORK_NS[0] <= sample.wait - rtt_ns <= CORK_NS[1]) >= MOST_OF:
+        result.signs.append(
+            "even one write waits 200 ms, steadily, as long as MSG_MORE and TCP_CORK keep bytes: perhaps the server or a hop "
+            "does not flush its answer, perhaps it needs as long"
         )
     elif _share(single, lambda sample: least <= sample.wait - rtt_ns <= most) >= MOST_OF:
         waited = median(sample.wait for sample in single)

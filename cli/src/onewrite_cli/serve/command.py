@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -29,6 +30,7 @@ ANSWER_S = 15.0
 FREE_S = 3.0  # no thread of the server takes a connection that waits for so long, and for 3 times as long as the first
 HOSTS = ("localhost", "::1", "127.0.0.1")
 PLACEHOLDER = "{port}"
+NOT_FOUND = "no process of the command owns the connections (a container or another user?)"
 
 
 @dataclass
@@ -41,13 +43,14 @@ class ServeOptions:
     path: str = "/"
     tls: bool = False
     rules: list[str] = field(default_factory=list)
+    strict: bool = False
     timeout_s: float = 120.0
     show: bool = False
 
 
 def serve(options: ServeOptions) -> Report:
     """Raises CouldNotRun."""
-    severities = read_severities(options.rules)
+    severities = read_severities(options.rules, strict=options.strict)
     if options.port is None and not any(PLACEHOLDER in part for part in options.command):
         raise CouldNotRun("write {port} where the server takes its port, or say which it takes: --port N")
     port = options.port or _free_port()
@@ -61,13 +64,13 @@ def serve(options: ServeOptions) -> Report:
     ):
         deadline = time.monotonic() + options.timeout_s
         while not (host := _host_of(port)):
-            if server.poll() is not None:
-                raise CouldNotRun(f"the server ended with status {server.poll()}: {server.said() or 'it printed nothing'}")
+            if (ended := server.ended()) is not None:
+                raise CouldNotRun(f"the server ended with status {ended}: {server.said() or 'it printed nothing'}")
             if time.monotonic() > deadline:
                 raise CouldNotRun(f"the server does not listen on port {port} after {options.timeout_s:g} s")
             time.sleep(LOOK_S)
         show(f"sending requests to port {port}")
-        visit = _Visit(server.pid, host, port, options)
+        visit = _Visit(server.roots, host, port, options)
         problem = visit.run()
     seen = visit.seen
     sockets = ", the server's sockets (pidfd_getfd)" if seen.accepted else ""
@@ -100,9 +103,9 @@ def _host_of(port: int) -> str | None:
 class _Visit:
     """The requests to a server, with the controls before and after them."""
 
-    def __init__(self, pid: int, host: str, port: int, options: ServeOptions) -> None:
+    def __init__(self, roots: Callable[[], list[int]], host: str, port: int, options: ServeOptions) -> None:
         self.seen = Observed()
-        self._pid, self._host, self._port, self._options = pid, host, port, options
+        self._roots, self._host, self._port, self._options = roots, host, port, options
         self._each = 2 * -(-options.requests // CONNECTIONS)  # requests of a connection, with delayed and with quick ACKs
         self._at_a_time = 0  # how many connections the server answers at the same time; 0: all
 
@@ -117,6 +120,8 @@ class _Visit:
             problem = f"the server did not answer GET {self._options.path}: {error or type(error).__name__}"
         self._add_controls()
         self.seen.resent_segments = (read_loss() - before).total
+        if not problem and all(one.status >= 400 for one in self.seen.answers):
+            problem = f"every answer is an error ({self.seen.answers[0].status}): name a path with --path"
         return problem
 
     def notes(self) -> list[str]:
@@ -179,7 +184,7 @@ class _Visit:
         for turn in range(self._each):
             if turn == 0 and look_first:
                 self._look(client.port)  # its socket is gone after the answer
-            answered = client.request(self._options.path, quick=turn % 2 == 1)
+            answered = client.request(self._options.path, quick=turn % 2 == 1, silent=self._reading)
             self.seen.answers.append(answered)
             if turn == 0 and not look_first:
                 self._look(client.port)  # some set the option with the first answer
@@ -196,20 +201,27 @@ class _Visit:
             return
         seen.searched += 1
         begun = time.monotonic()
-        found: list[SocketReading] = []
         while True:
-            try:
-                found = connections(self._pid, client_port)
-            except (WitnessError, ProcessLookupError) as error:
-                seen.unread = str(error) if isinstance(error, WitnessError) else "the server has ended"
-                return
-            if (found and found[0].nodelay) or time.monotonic() - begun >= (SET_S if found else ACCEPT_S):
+            found = self._reading(client_port)
+            waited_s = time.monotonic() - begun
+            if (found and found.nodelay) or waited_s >= (SET_S if found else ACCEPT_S) or seen.unread not in (None, NOT_FOUND):
                 break
             time.sleep(LOOK_S / 10)
-        if not found:
-            seen.unread = "no process of the command owns the connections (a container, a daemon or another user?)"
-            return
-        seen.accepted.append(Process(found[0].pid, name_of(found[0].pid), found[0].nodelay))
+        if found:
+            seen.accepted.append(Process(found.pid, name_of(found.pid), found.nodelay))
+
+    def _reading(self, client_port: int) -> SocketReading | None:
+        """The server's end of a connection. Where it cannot be read, `seen.unread` says why."""
+        self.seen.unread = NOT_FOUND
+        try:
+            for root in self._roots():
+                with contextlib.suppress(ProcessLookupError):
+                    for reading in connections(root, client_port):
+                        self.seen.unread = None
+                        return reading
+        except (WitnessError, OSError) as error:
+            self.seen.unread = str(error)
+        return None
 
     def _add_controls(self) -> None:
         split_ns, single_ns = answer_controls()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from statistics import median
 
-from onewrite_lab.stall import CONTROL_SHARE, control_line
+from onewrite_lab.stall import CONTROL_SHARE, control_line, is_clean
 
 from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode, controls_in_words
 from onewrite_cli.common.response import Answered
@@ -80,12 +80,18 @@ def _stall(rule: Rule, seen: Observed) -> Outcome:
     if problem:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}", unit="answers")
     beside = controls_in_words(seen.split_tails_ns, seen.single_tails_ns)
-    late = [one for one in delayed if one.tail_ns >= line_ns]
-    slow = sum(one.tail_ns >= line_ns for one in quick)
+    corked = [one for one in seen.answers if one.corked_ns > line_ns]
+    if not is_clean(len(corked), len(seen.answers)):
+        cost_ms = round(median(one.corked_ns for one in corked) / 1e6, 1)
+        detail = f"{cost_ms} ms each, held by MSG_MORE or TCP_CORK in the server ({beside})"
+        cure = "no MSG_MORE or TCP_CORK without a flush behind the last piece of an answer"
+        return Outcome(rule, State.FOUND, detail, len(corked), len(seen.answers), "answers", cost_ms=cost_ms, cure=cure)
+    late = [one for one in delayed if one.tail_ns > line_ns]
+    slow = sum(one.tail_ns > line_ns for one in quick)
     if slow > (1 - CONTROL_SHARE) * len(quick):
         detail = f"answers come as slowly with quick ACKs ({slow} of {len(quick)}): the server is slow, which hides a stall"
         return Outcome(rule, State.SKIPPED, detail, unit="answers")
-    if len(late) > max(1, len(delayed) // 10):
+    if not is_clean(len(late), len(delayed)):
         cost_ms = round(median(one.tail_ns for one in late) / 1e6, 1)
         few = f"{slow} of {len(quick)}" if slow else "none"
         detail = f"{cost_ms} ms each, {few} with quick ACKs ({beside})"

@@ -14,6 +14,7 @@ from typing import Any
 from onewrite_lab.witness import AVAILABLE, WitnessError
 
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
+from onewrite_cli.common.holds import COSTS_TIME, IN_WORDS
 from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.run import background
 from onewrite_cli.common.terminal import counted, say, table, wrapped
@@ -26,10 +27,13 @@ SHOW_S = 0.5
 SHOWN = 40
 IN_JSON = (
     *("name", "process", "direction", "local_port", "peer", "peer_port"),
-    *("nodelay", "was_off", "holds", "nagle_holds", "held_bytes"),
+    *("nodelay", "was_off", "holds", "nagle_holds", "causes", "longest_ms", "held_bytes"),
 )
 CLEAR = "\x1b[H\x1b[J"
-CURE = "set TCP_NODELAY on these sockets, or hand each message to the socket in one write"
+CURES = {
+    "nagle_delayed_ack": "set TCP_NODELAY on these sockets, or hand each message to the socket in one write",
+    "cork": "no MSG_MORE or TCP_CORK without a flush behind the last piece of a message",
+}
 
 
 @dataclass
@@ -49,13 +53,14 @@ def watch(options: WatchOptions) -> ExitStatus:
     if not AVAILABLE:
         raise CouldNotRun("reading another process's sockets needs Linux")
     if options.pid is not None:
-        watcher = Watcher(options.pid)
+        only = options.pid
+        watcher = Watcher(lambda: [only])
         _sample(watcher, options, lambda: None)
         return _report(watcher, options, None)
     with background(options.command, dict(os.environ), show=True) as child:
-        watcher = Watcher(child.pid)
-        _sample(watcher, options, child.poll)
-        ended = child.poll()
+        watcher = Watcher(child.roots)
+        _sample(watcher, options, child.ended)
+        ended = child.ended()
     return _report(watcher, options, ended)
 
 
@@ -70,12 +75,12 @@ def _sample(watcher: Watcher, options: WatchOptions, status: Callable[[], int | 
                 return
             try:
                 watcher.sample()
-            except WitnessError as error:
-                raise CouldNotRun(str(error)) from error
             except ProcessLookupError:
                 if not watcher.samples:
                     raise CouldNotRun(f"there is no process {watcher.pid}") from None
                 return
+            except (WitnessError, OSError) as error:
+                raise CouldNotRun(str(error)) from error
             if live and now - shown >= SHOW_S:
                 shown = now
                 say(f"{CLEAR}{as_table(_sorted(watcher))}\n\nCtrl-C ends this")
@@ -94,12 +99,12 @@ def _interruptible() -> Iterator[list[int]]:
 
 
 def _sorted(watcher: Watcher) -> list[WatchedSocket]:
-    return sorted(watcher.sockets, key=lambda one: (-one.nagle_holds, -one.holds, one.nodelay, one.name))
+    return sorted(watcher.sockets, key=lambda one: (not one.found, -one.holds, one.nodelay, one.name))
 
 
 def _report(watcher: Watcher, options: WatchOptions, ended: int | None) -> ExitStatus:
     sockets = _sorted(watcher)
-    faults = [one for one in sockets if one.nagle_holds]
+    faults = [one for one in sockets if one.found]
     problem = None
     if not sockets:
         problem = "no TCP connection was seen"
@@ -109,30 +114,37 @@ def _report(watcher: Watcher, options: WatchOptions, ended: int | None) -> ExitS
         problem = "no socket sent anything while it was watched"
     if faults:
         status, names = ExitStatus.FOUND, ", ".join(dict.fromkeys(one.name for one in faults))
-        headline = f"STALLS: {len(faults)} of {counted(len(sockets), 'socket')} held bytes with Nagle on: {names}"
+        causes = " and ".join(IN_WORDS[cause] for cause in COSTS_TIME if any(cause in one.causes for one in faults))
+        longest_ms = max(one.longest_ms.get(cause, 0) for one in faults for cause in COSTS_TIME)
+        which = f"{len(faults)} of {counted(len(sockets), 'socket')}"
+        headline = f"STALLS: {which} held bytes by {causes}, for {longest_ms} ms at most: {names}"
     elif problem:
         status, headline = ExitStatus.INCONCLUSIVE, f"INCONCLUSIVE: {problem}"
     else:
         off = sum(one.was_off for one in sockets)
         status = ExitStatus.CLEAN
-        headline = f"CLEAN: {counted(len(sockets), 'socket')}, {off} with Nagle on, and none held bytes by it for {HOLD_MS} ms"
+        none = f"none held bytes by its own option for {HOLD_MS} ms"
+        headline = f"CLEAN: {counted(len(sockets), 'socket')}, {off} with Nagle on, and {none}"
     if options.format == "json":
         say(as_json(_data(watcher, sockets, status, headline, problem)))
         return status
     lines = [*wrapped(headline), *wrapped(f"{watcher.samples} samples of process {watcher.pid} and its children")]
     lines += [as_table(sockets)] if sockets else []
-    lines += wrapped(f"cure: {CURE}", "", "  ") if faults else []
+    cures = [CURES[cause] for cause in COSTS_TIME if any(cause in one.causes for one in faults)]
+    lines += [line for cure in cures for line in wrapped(f"cure: {cure}", "", "  ")]
     say("\n".join(lines))
     return status
 
 
 def as_table(sockets: list[WatchedSocket]) -> str:
     """Fits the terminal: columns are left out first, then names are shortened."""
-    rows = [["socket", "process", "NODELAY", "", "holds", "bytes"]]
+    rows = [["socket", "process", "NODELAY", "", "held longest", "holds", "bytes"]]
     for one in sockets[:SHOWN]:
         option = "changes" if one.changed else "on" if one.nodelay else "off"
-        rows.append([one.name, one.process, option, "" if one.open else "closed", str(one.holds), str(one.held_bytes)])
-    lines = table(rows, "<<<<>>", (5, 3, 1))
+        cause = next((f"{cause} {one.longest_ms[cause]} ms" for cause, _ in one.causes.most_common(1)), "-")
+        held = [cause, str(one.holds), str(one.held_bytes or "-")]
+        rows.append([one.name, one.process, option, "" if one.open else "closed", *held])
+    lines = table(rows, "<<<<<>>", (6, 3, 1, 4))
     if len(sockets) > SHOWN:
         lines += wrapped(f"and {len(sockets) - SHOWN} more (-f json has all)")
     return "\n".join(lines)
@@ -148,5 +160,5 @@ def _data(
         "pid": watcher.pid,
         "samples": watcher.samples,
         "hold_ms": HOLD_MS,
-        "sockets": [{"found": one.nagle_holds > 0, **{field: getattr(one, field) for field in IN_JSON}} for one in sockets],
+        "sockets": [{"found": one.found, **{field: getattr(one, field) for field in IN_JSON}} for one in sockets],
     }

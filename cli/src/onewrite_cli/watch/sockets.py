@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from onewrite_lab.witness import SocketReading, connections
 
+from onewrite_cli.common.holds import COSTS_TIME, cause_of
 from onewrite_cli.common.origin import authority
 from onewrite_cli.common.run import name_of
 
@@ -14,6 +18,7 @@ __all__ = ["HOLD_MS", "WatchedSocket", "Watcher"]
 
 #: Bytes that wait although nothing left for so long: no network of one host and no busy machine explains that often.
 HOLD_MS = 20
+SEVERAL = 2
 LISTENING = "0A"
 
 
@@ -30,17 +35,32 @@ class WatchedSocket:
     changed: bool = False
     was_off: bool = False
     held_bytes: int = 0  # the most in one hold
-    holds: int = 0
-    nagle_holds: int = 0  # with Nagle's algorithm on, of less than a segment, behind a segment that is not acknowledged
+    causes: Counter[str] = field(default_factory=Counter)  # of the holds: those of the contract, and cork
+    longest_ms: dict[str, int] = field(default_factory=dict)  # a hold, by cause
     busy: bool = False  # it sent something while it was watched
     open: bool = True
-    _holding: bool = False
+    _holding: str = ""  # the cause
     _sent: int = 0
+    _free: tuple[float, SocketReading] | None = None  # the last time that nothing was unsent
 
     @property
     def name(self) -> str:
         """The port that accepted it, or the peer."""
         return f"in :{self.local_port}" if self.direction == "in" else f"out {authority(self.peer, self.peer_port)}"
+
+    @property
+    def holds(self) -> int:
+        return self.causes.total()
+
+    @property
+    def found(self) -> bool:
+        """Most holds are such that the process itself can end, and there are several."""
+        own = sum(self.causes[cause] for cause in COSTS_TIME)
+        return own >= SEVERAL and own * 2 >= self.holds
+
+    @property
+    def nagle_holds(self) -> int:
+        return self.causes["nagle_delayed_ack"]
 
     def note(self, reading: SocketReading) -> None:
         # Before it sends anything, its process may still set the option, and Nagle's algorithm holds nothing.
@@ -49,28 +69,41 @@ class WatchedSocket:
         self._sent = reading.bytes_sent
         self.nodelay = reading.nodelay
         self.was_off = self.was_off or (self._sent > 0 and not reading.nodelay)
+        now = time.monotonic()
+        if self._free is None or not reading.not_sent:
+            self._free = now, reading
         holding = reading.not_sent > 0 and reading.last_data_sent_ms >= HOLD_MS
-        if holding and not self._holding:
-            self.holds += 1
-            # More, or with nothing on its way, waits for the peer's window.
-            self.nagle_holds += not reading.nodelay and reading.unacked > 0 and reading.not_sent < reading.mss
-        if holding:
-            self.held_bytes = max(self.held_bytes, reading.not_sent)
-        self._holding = holding
+        if not holding:
+            self._holding = ""
+            return
+        at, free = self._free
+        cause = cause_of(reading, free, (now - at) * 1e6)
+        if cause != self._holding:  # a hold is what it is at its end
+            self.causes -= Counter([self._holding])
+            self.causes[cause] += 1
+            self._holding = cause
+        self.held_bytes = max(self.held_bytes, reading.not_sent)
+        self.longest_ms[cause] = max(self.longest_ms.get(cause, 0), reading.last_data_sent_ms)
 
 
 class Watcher:
     """`sample()` as often as wanted; `sockets` has all that were ever seen."""
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
+    def __init__(self, roots: Callable[[], list[int]]) -> None:
+        self.pid, self._roots = roots()[0], roots
         self.sockets: list[WatchedSocket] = []
         self.samples = 0
         self._open: dict[tuple[int, str, int], WatchedSocket] = {}
 
     def sample(self) -> None:
         """Raises WitnessError, and ProcessLookupError when the process has ended."""
-        readings = connections(self.pid, 0)
+        readings: list[SocketReading] = []
+        for root in self._roots():
+            try:
+                readings += connections(root, 0)
+            except ProcessLookupError:
+                if self._roots() == [root]:
+                    raise
         listening: set[int] | None = None
         before, self._open = self._open, {}
         for reading in readings:

@@ -39,7 +39,10 @@ class Tap:
     at this moment the client's socket exists. Its exceptions end the connection and show in `faults`.
     `on_hello(arrival)` is called likewise when the first bytes of a TLS handshake have come.
     `delay_acks` delays the ACKs of a connection from its first segment on (Linux acknowledges young ones at once).
+    `conversation` serves a connection; a subclass of the tap may have another.
     """
+
+    conversation: type[Conversation] = Conversation
 
     def __init__(
         self,
@@ -200,7 +203,7 @@ class Tap:
 
     def _connection(self, channel: Channel, arrival: Arrival) -> None:
         try:
-            Conversation(self, channel, arrival).run()
+            self.conversation(self, channel, arrival).run()
         except (OSError, ssl.SSLError, TimeoutError) as error:
             if not self.stop.is_set():
                 arrival.failure = f"{type(error).__name__}: {error}"

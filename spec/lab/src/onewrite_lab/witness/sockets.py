@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import socket
 import sys
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from onewrite_lab.witness import tcpinfo
 
-__all__ = ["AVAILABLE", "SocketReading", "WitnessError", "connections", "process_tree"]
+__all__ = ["AVAILABLE", "SocketReading", "WitnessError", "children", "connections", "process_tree"]
 
 # Options that a user may name (PROTOCOL.md, open) and that read back as they were set.
 READ_BACK = {
@@ -57,6 +58,7 @@ class SocketReading:
     last_data_sent_ms: int = 0
     mss: int = 0
     unacked: int = 0
+    rwnd_limited_us: int = 0
     options: dict[str, int] = field(default_factory=dict)  # those of READ_BACK, if wanted
 
 
@@ -83,14 +85,20 @@ def process_tree(pid: int) -> list[int]:
     """Return `pid` and its descendants."""
     tree = [pid]
     for process in tree:
-        try:
-            tasks = list(Path(f"/proc/{process}/task").iterdir())
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        for task in tasks:
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
-                tree.extend(int(child) for child in (task / "children").read_text().split())
+        tree.extend(children(process))
     return tree
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that `pid` started or adopted; none where the kernel does not list them."""
+    found: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                found.extend(map(int, (task / "children").read_text().split()))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
 
 
 def _has_ended(pid: int) -> bool:
@@ -112,7 +120,12 @@ def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketRead
             raise ProcessLookupError(pid) from None
         raise WitnessError(f"/proc/{pid}/fd: {error.strerror}; run as the same user as the client") from error
     readings: dict[int, SocketReading] = {}
-    pidfd = os.pidfd_open(pid)
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except OSError as error:
+        raise _refused("pidfd_open", error.errno or 0) from error
     try:
         for name in descriptors:
             try:
@@ -163,6 +176,7 @@ def _read(pid: int, pidfd: int, descriptor: int, peer_port: int, options: bool) 
                 last_data_sent_ms=info.last_data_sent_ms,
                 mss=info.mss,
                 unacked=info.unacked,
+                rwnd_limited_us=info.rwnd_limited_us,
                 options={name: sock.getsockopt(*option) for name, option in READ_BACK.items()} if options else {},
             )
         except OSError:  # not connected, or closed meanwhile
@@ -180,5 +194,11 @@ def _getfd(pidfd: int, descriptor: int) -> int | None:
     code = ctypes.get_errno()
     if code in (9, 3):  # EBADF, ESRCH: closed while we looked
         return None
-    hint = "needs Linux 5.6" if code == 38 else "needs the right to ptrace: kernel.yama.ptrace_scope 0 or 1, or root"
-    raise WitnessError(f"pidfd_getfd: {os.strerror(code)}; {hint}")
+    raise _refused("pidfd_getfd", code)
+
+
+def _refused(call: str, code: int) -> WitnessError:
+    hint = "needs the right to ptrace: kernel.yama.ptrace_scope 0 or 1, or root"
+    if code == errno.ENOSYS:
+        hint = "needs Linux 5.6, and a sandbox that allows the call"
+    return WitnessError(f"{call}: {os.strerror(code)}; {hint}")

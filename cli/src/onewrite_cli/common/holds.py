@@ -1,0 +1,65 @@
+"""How long written bytes stayed in the kernel of the process that wrote them, and why, from readings of its socket."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from onewrite_lab.witness import SocketReading
+
+__all__ = ["COSTS_TIME", "IN_WORDS", "Hold", "Holds", "cause_of", "pause_s"]
+
+OFTEN_S, SELDOM_S, LONG_S = 0.01, 0.02, 0.3
+LEFT_NS, UNSEEN_NS = 5_000_000, 35_000_000
+#: The causes that the writer can end.
+COSTS_TIME = ("nagle_delayed_ack", "cork")
+IN_WORDS = {"nagle_delayed_ack": "Nagle's algorithm", "cork": "MSG_MORE or TCP_CORK"}
+
+
+def pause_s(silent_s: float) -> float:
+    """The time between two readings of a socket that has been silent for so long."""
+    return OFTEN_S if silent_s < LONG_S else SELDOM_S
+
+
+def cause_of(held: SocketReading, before: SocketReading, elapsed_us: float) -> str:
+    """Why bytes are unsent, `elapsed_us` after the reading before; in the order of the contract (TIME-26)."""
+    if (held.rwnd_limited_us - before.rwnd_limited_us) * 2 > elapsed_us:
+        return "peer_window"
+    if held.total_retrans > before.total_retrans:
+        return "retransmit"
+    if not held.unacked:
+        return "cork"
+    return "congestion_window" if held.nodelay or held.not_sent >= held.mss else "nagle_delayed_ack"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """`cause` is one of `cause_of`, or empty where nothing was held."""
+
+    ns: int = 0
+    cause: str = ""
+
+
+class Holds:
+    """The readings of one socket."""
+
+    def __init__(self) -> None:
+        self._readings: list[tuple[int, SocketReading]] = []
+
+    def note(self, reading: SocketReading) -> None:
+        self._readings.append((time.monotonic_ns(), reading))
+
+    def ended(self, since_ns: int, until_ns: int) -> Hold | None:
+        """What was held at the end of this silence, and since when; None where that was not read, or not late enough.
+
+        Bytes have left some time before they are read: what was read just before `until_ns` says nothing.
+        """
+        within = [(at_ns, one) for at_ns, one in self._readings if since_ns <= at_ns < until_ns - LEFT_NS]
+        if not within or until_ns - within[-1][0] > UNSEEN_NS:
+            return None
+        begun_ns, before = since_ns or within[0][0], within[0][1]
+        for at_ns, reading in within:
+            if not reading.not_sent:
+                begun_ns, before = at_ns, reading
+        last = within[-1][1]
+        return Hold(until_ns - begun_ns, cause_of(last, before, (until_ns - begun_ns) / 1000)) if last.not_sent else Hold()
