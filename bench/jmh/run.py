@@ -1,7 +1,8 @@
 """What a call costs in Java: processor time of the client's process for a POST of 200 bytes over loopback.
 
 Variants are bare Netty on FixedChannelPool (stock), a second process of the same (stock again), and onewrite without hooks,
-with on_timing and with a listener of every event. The processes of a group take turns with blocks of requests. A ratio
+with on_timing and with a listener of every event. OpenTelemetry is its instrumentation on bare Netty, with the SDK and
+without an exporter: what a user would run instead. The processes of a group take turns with blocks of requests. A ratio
 compares a block with stock's block of the same round; a group gives the median of its rounds. The JIT compiles the same
 code differently in each process, so there are several groups, with new processes: the table has the median group, the
 smallest and the largest.
@@ -26,10 +27,11 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 JAVA = HERE.parents[1] / "java"
 OUT = JAVA / "bench"
-VARIANTS = ("stock", "stock again", "onewrite", "on_timing", "every event")
+VARIANTS = ("stock", "stock again", "onewrite", "on_timing", "every event", "OpenTelemetry")
 OPTIONS = ["-Xms256m", "-Xmx256m", "-XX:+UseSerialGC"]
 CALLERS = (1, 50)
 ERROR = 0.03
+BUILD_CLASSPATH = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:build-classpath"
 
 
 def java(processor: int, classpath: str, *arguments: str) -> subprocess.Popen[str]:
@@ -96,7 +98,7 @@ def rows(groups: list[dict[tuple[str, int], dict[str, float]]]) -> list[dict]:
         made.append({
             "name": name if callers == 1 else f"{name}, {callers} callers",
             "ratio": round(statistics.median(all_of["ratio"]), 3),
-            "low": round(min(all_of["ratio"]), 3), "high": round(max(all_of["ratio"]), 3),
+            "min": round(min(all_of["ratio"]), 3), "max": round(max(all_of["ratio"]), 3), "n": len(groups),
             "cpu_us": round(statistics.median(all_of["cpu"]) / 1000, 1),
             "rate": round(statistics.median(all_of["rate"]), 3),
             "bytes": round(statistics.median(all_of["bytes"])),
@@ -115,18 +117,29 @@ def report(measured: list[dict], about: dict, options: argparse.Namespace) -> st
         "|---|---:|---|---:|---:|---:|",
     ]
     for row in measured:
-        lines.append(f"| {row['name']} | {row['ratio']:.2f} | {row['low']:.2f}–{row['high']:.2f} | "
+        lines.append(f"| {row['name']} | {row['ratio']:.2f} | {row['min']:.2f}–{row['max']:.2f} | "
                      f"{row['cpu_us']:.1f} µs | {row['rate']:.2f} | {row['bytes']} |")
-    lines += ["", f"`{about['command']}`, {about['date']}, {about['runtime']}, {about['machine']}.", ""]
+    lines += ["", f"`{about['command']}`, commit {about['commit']}, {about['date']}, {about['runtime']}, {about['machine']}.", ""]
     return "\n".join(lines)
 
 
 def build(folder: str) -> str:
     subprocess.run(["make", "-s", "-C", JAVA, "driver"], check=True)
     libraries = (JAVA / "driver" / "target" / "classpath").read_text().strip()
+    tracing = pathlib.Path(folder) / "tracing"
+    subprocess.run([JAVA.parent / ".ci" / "mvn", "-f", HERE / "pom.xml", f"-Dmdep.outputFile={tracing}", BUILD_CLASSPATH], check=True)
+    libraries = f"{libraries}:{tracing.read_text().strip()}"
     subprocess.run(["javac", "--release", "17", "-Xlint:all,-processing,-classfile,-try", "-Werror", "-cp", libraries,
                     "-d", folder, *map(str, sorted(HERE.glob("src/*.java")))], check=True)
     return f"{folder}:{libraries}"
+
+
+def commit() -> str:
+    """The commit of the checkout; a + says that sources differ from it."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True, check=True).stdout.strip()
+
+    return git("rev-parse", "--short=8", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no", JAVA / "core") else "")
 
 
 def main() -> int:
@@ -149,7 +162,7 @@ def main() -> int:
     netty = next(part for part in classpath.split(":") if "netty-codec-http-" in part)
     about = {
         "language": "java", "base": "bare Netty " + pathlib.Path(netty).stem.removeprefix("netty-codec-http-"),
-        "runtime": runtime, "date": datetime.date.today().isoformat(), "command": "make -C java bench",
+        "runtime": runtime, "date": datetime.date.today().isoformat(), "command": "make -C java bench", "commit": commit(),
         "machine": f"{platform.system()} {platform.release()}, {os.cpu_count()} processors",
     }
     text = report(measured, about, options)
@@ -161,7 +174,7 @@ def main() -> int:
     if not options.show:
         OUT.mkdir(exist_ok=True)
         (OUT / "RESULTS.md").write_text(text)
-        kept = [{key: row[key] for key in ("name", "ratio", "low", "high")} for row in measured]
+        kept = [{key: row[key] for key in ("name", "ratio", "min", "max", "n")} for row in measured]
         (OUT / "results.json").write_text(json.dumps({**about, "rows": kept}, indent=1) + "\n")
     return 0
 

@@ -5,6 +5,9 @@ import io.github.onewrite.client.OnewriteClientBuilder;
 import io.github.onewrite.client.Request;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.nio.NioSocketChannel;
+import io.opentelemetry.instrumentation.netty.v4_1.NettyClientTelemetry;
+import io.opentelemetry.sdk.OpenTelemetrySdk;
+import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import java.net.URI;
 
 /** Makes a POST and waits for the answer. */
@@ -16,7 +19,13 @@ interface Poster {
         OnewriteClientBuilder builder = OnewriteClient.builder().eventLoopGroup(group, NioSocketChannel::new);
         switch (variant) {
             case "stock", "stock again" -> {
-                return new Stock(url, body, group);
+                return new Stock(url, body, group, null);
+            }
+            case "OpenTelemetry" -> {
+                var sdk = OpenTelemetrySdk.builder()
+                        .setTracerProvider(SdkTracerProvider.builder().build())
+                        .build();
+                return new Stock(url, body, group, NettyClientTelemetry.create(sdk)::createCombinedHandler);
             }
             case "onewrite" -> {}
             case "on_timing" -> builder.onTiming(timing -> Seen.last = timing);

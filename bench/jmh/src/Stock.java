@@ -2,6 +2,7 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
@@ -20,6 +21,7 @@ import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
 import java.net.URI;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 
 /** Bare Netty as an application uses it: codec, aggregator and FixedChannelPool, without time limits and hooks. */
 final class Stock implements Poster {
@@ -30,7 +32,8 @@ final class Stock implements Poster {
     private final String path;
     private final byte[] body;
 
-    Stock(URI url, byte[] body, EventLoopGroup group) {
+    /** {@code tracing} makes what OpenTelemetry puts into a pipeline behind the codec; null without it. */
+    Stock(URI url, byte[] body, EventLoopGroup group, Supplier<ChannelHandler> tracing) {
         this.host = url.getAuthority();
         this.path = url.getRawPath();
         this.body = body;
@@ -43,7 +46,11 @@ final class Stock implements Poster {
                 new AbstractChannelPoolHandler() {
                     @Override
                     public void channelCreated(Channel made) {
-                        made.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answer());
+                        made.pipeline().addLast(new HttpClientCodec());
+                        if (tracing != null) {
+                            made.pipeline().addLast(tracing.get());
+                        }
+                        made.pipeline().addLast(new HttpObjectAggregator(65536), new Answer());
                     }
                 },
                 ChannelHealthChecker.ACTIVE,
