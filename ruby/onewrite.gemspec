@@ -24,15 +24,15 @@ Gem::Specification.new do |spec|
   spec.require_paths = ["lib"]
   spec.files = %w[
     LICENSE README.md sig/onewrite.rbs lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/base_version.rb
-    lib/onewrite/clients.rb lib/onewrite/config.rb lib/onewrite/errors.rb lib/onewrite/excon.rb lib/onewrite/http_rb.rb
-    lib/onewrite/httpclient.rb lib/onewrite/install.rb lib/onewrite/legacy.rb lib/onewrite/net_http/connection.rb
+    lib/onewrite/clients.rb lib/onewrite/config.rb lib/onewrite/errors.rb lib/onewrite/excon.rb
+    lib/onewrite/http_rb.rb lib/onewrite/httpclient.rb lib/onewrite/install.rb lib/onewrite/legacy.rb
     lib/onewrite/net_http/patch.rb lib/onewrite/net_http/request.rb lib/onewrite/net_http/response.rb
-    lib/onewrite/net_http/session.rb lib/onewrite/net_http/timed_session.rb lib/onewrite/opentelemetry.rb
+    lib/onewrite/net_http/session.rb lib/onewrite/net_http/socket.rb lib/onewrite/opentelemetry.rb
     lib/onewrite/opentelemetry/attributes.rb lib/onewrite/opentelemetry/instruments.rb
     lib/onewrite/opentelemetry/log_event.rb lib/onewrite/opentelemetry/recorder.rb lib/onewrite/timing/cause.rb
     lib/onewrite/timing/events.rb lib/onewrite/timing/hooks.rb lib/onewrite/timing/kernel.rb
-    lib/onewrite/timing/record.rb lib/onewrite/timing/redact.rb lib/onewrite/version.rb lib/onewrite/wire/body.rb
-    lib/onewrite/wire/coalesce.rb lib/onewrite/wire/nodelay.rb lib/onewrite/wire/quickack.rb
+    lib/onewrite/timing/plain.rb lib/onewrite/timing/record.rb lib/onewrite/timing/redact.rb lib/onewrite/version.rb
+    lib/onewrite/wire/body.rb lib/onewrite/wire/nodelay.rb lib/onewrite/wire/quickack.rb
   ]
   spec.extra_rdoc_files = ["README.md"]
 end

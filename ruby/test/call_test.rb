@@ -4,8 +4,7 @@ require_relative "support/helper"
 
 # Records and events of calls: their content, their order, and what is absent.
 class CallTest < OnewriteTest
-  LIVE = Onewrite.const_get(:Live)
-  CONNECT_GRACE_NS = LIVE::CONNECT_GRACE_NS
+  CONNECT_GRACE_NS = Onewrite::Timing::CONNECT_GRACE_NS
 
   # On a busy machine the first request may begin too late for the times of connecting to be counted as its part.
   def setup
@@ -19,8 +18,8 @@ class CallTest < OnewriteTest
   end
 
   def connect_grace(nanoseconds)
-    LIVE.send(:remove_const, :CONNECT_GRACE_NS)
-    LIVE.const_set(:CONNECT_GRACE_NS, nanoseconds)
+    Onewrite::Timing.send(:remove_const, :CONNECT_GRACE_NS)
+    Onewrite::Timing.const_set(:CONNECT_GRACE_NS, nanoseconds)
   end
 
   def timed(tap, **options)

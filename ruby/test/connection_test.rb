@@ -190,19 +190,23 @@ class ConnectionTest < OnewriteTest
   end
 
   { "an empty io" => -> { StringIO.new }, "no io" => -> {} }.each do |what, io|
-    define_method("test_a double with the answer itself and #{what} is timed") do
+    define_method("test_a double with the answer itself and #{what} has a record") do
       http = Net::HTTP.new("127.0.0.1", 9, nil)
       http.define_singleton_method(:connect) { @socket = Canned.new(io.call) }
       records = records_of(http)
       assert_equal "ok", http.start { http.request(post("/", "x")).body }
-      assert_equal [[:ok, 200, 1]], records.map { |one| [one.outcome, one.status, one.writes] }
+      assert_equal [[:ok, 200, nil]], records.map { |one| [one.outcome, one.status, one.writes] }
     end
   end
 
   # Ways to count the bytes that leave by a plain socket; each takes the session and a block.
   COUNTING = {
     "write_nonblock of the socket" => ->(http, count) { counted(socket(http).io, :write_nonblock, count) },
+    "write_nonblock of the socket by extend" => lambda { |http, count|
+      socket(http).io.extend(counted(Module.new, :write_nonblock, count))
+    },
     "write of the buffer" => ->(http, count) { counted(socket(http), :write, count) },
+    "write of the buffer by extend" => ->(http, count) { socket(http).extend(counted(Module.new, :write, count)) },
     "write0 of the buffer" => ->(http, count) { counted(socket(http), :write0, count) },
     "the buffer by one of a subclass" => lambda { |http, count|
       http.instance_variable_set(:@socket, counted(Class.new(Net::BufferedIO), :write, count).new(socket(http).io))
@@ -216,9 +220,9 @@ class ConnectionTest < OnewriteTest
     http.instance_variable_get(:@socket)
   end
 
-  # @param where [Class, Object] that gets the method
+  # @param where [Module, Object] that gets the method
   def self.counted(where, name, count)
-    where.__send__(where.is_a?(Class) ? :define_method : :define_singleton_method, name) do |*texts, **options|
+    where.__send__(where.is_a?(Module) ? :define_method : :define_singleton_method, name) do |*texts, **options|
       count.call(texts.sum(&:bytesize))
       options.empty? ? super(*texts) : super(*texts, **options)
     end
@@ -243,6 +247,7 @@ class ConnectionTest < OnewriteTest
   end
 
   def test_an_encoding_of_the_socket_changes_no_byte
+    skip "this net/http writes with another method" unless Net.const_defined?(:WriteTimeout)
     tap = tap_server
     http = session(tap)
     socket_of(http).io.set_encoding("UTF-16LE")

@@ -144,8 +144,6 @@ class HooksTest < OnewriteTest
     http = session(tap_server)
     with_blocking do
       assert_raises(Timeout::Error) { Timeout.timeout(0.1) { http.request(post("/", "x")) } }
-      assert_raises(KeyError) { Timeout.timeout(0.1, KeyError) { http.request(post("/", "x")) } }
-
       thread = Thread.new { http.request(post("/", "x")) }
       wait_until { thread.stop? && FULL.num_waiting == 1 }
       assert thread.kill.join(10)
@@ -171,46 +169,25 @@ class HooksTest < OnewriteTest
     end
   end
 
-  # If one hook is killed, the others still get the record, and the events end.
-  def test_the_hooks_after_one_that_was_killed_are_called
-    http = session(tap_server)
-    events = []
-    Onewrite.add_listener(listener(:on_attempt_end) { |_| FULL << 1 })
-    records = records_of(http)
-    http.onewrite_listener = listener { |event| events << event.name }
-    thread = Thread.new { http.request(post("/", "x")) }
-    wait_until { thread.stop? && FULL.num_waiting == 1 }
-    assert thread.kill.join(10)
-    assert_equal [%i[attempt_end call_end], 1], [events.last(2), records.size]
-    assert_predicate records[0], :frozen?
-  end
-
-  # What a hook of any kind does to leave, and whether it is counted.
-  LEAVING = {
-    "a throw to a catch of the caller" => ->(_) { throw :answered },
-    "a throw to nobody" => ->(_) { throw :nobody },
+  # A hook's own errors.
+  OWN = {
     "a SystemStackError" => (deep = ->(at) { deep.call(at + 1) }.then { ->(_) { deep.call(0) } }),
-    "a NoMemoryError" => ->(_) { raise NoMemoryError },
-    "a SecurityError" => ->(_) { raise SecurityError },
-    "an Exception of a test framework" => ->(_) { raise Minitest::Assertion },
+    "a NotImplementedError" => ->(_) { raise NotImplementedError },
     "an error without a message" => ->(_) { raise Class.new(StandardError) { define_method(:message) { raise } } },
     "a Timeout of its own" => ->(_) { Timeout.timeout(0.01) { sleep } },
-    "a throw after a Timeout of its own" => lambda do |_|
-      Timeout.timeout(0.01) { sleep }
-    rescue Timeout::Error
-      throw :answered
-    end,
+    "the message of a time limit" => ->(_) { raise Timeout::Error, "execution expired" },
     "a StopIteration" => ->(_) { raise StopIteration },
+    "a throw to nobody" => ->(_) { throw :nobody },
     "a break out of its block" => proc { |_| break }
   }.freeze
 
-  LEAVING.each do |what, hook|
+  OWN.each do |what, hook|
     %w[on_timing listener].each do |kind|
       define_method("test_#{what} in #{kind} does not replace the answer") do
         http = session(tap_server)
         before = Onewrite.status[:hook_errors]
         set = kind == "on_timing" ? Onewrite.on_timing(&hook) : Onewrite.add_listener(listener { |event| hook.call(event) })
-        answer = catch(:answered) { http.request(post("/", "x")).code }
+        answer = Timeout.timeout(30) { http.request(post("/", "x")).code }
         set.remove
         assert_equal "200", answer
         assert_operator Onewrite.status[:hook_errors], :>, before
@@ -219,44 +196,49 @@ class HooksTest < OnewriteTest
     end
   end
 
-  def test_a_throw_after_a_time_limit_in_the_block_of_the_request_does_not_replace_the_answer
-    http = session(tap_server)
-    Onewrite.on_timing { throw :answered }
-    response = catch(:answered) do
-      http.request(post("/", "x")) do
-        Timeout.timeout(0.01) { sleep }
-      rescue Timeout::Error
-        nil
+  # What stops a thread, a task or the process.
+  STOPPING = {
+    "an Exception of a test framework" => ->(_) { raise Minitest::Assertion },
+    "a NoMemoryError" => ->(_) { raise NoMemoryError },
+    "a throw" => ->(_) { throw :answered, :stopped },
+    "a Fiber that is stopped" => ->(_) { Fiber.yield }
+  }.freeze
+
+  STOPPING.each do |what, hook|
+    [nil, :call_start, :response_start, :call_end].each do |name|
+      define_method("test_#{what} in #{name || "on_timing"} passes, and the session goes on") do
+        http = session(tap_server)
+        before = Onewrite.status[:hook_errors]
+        set = name ? Onewrite.add_listener(listener("on_#{name}") { |event| hook.call(event) }) : Onewrite.on_timing(&hook)
+        records = records_of(http)
+        fiber = Fiber.new { catch(:answered) { http.request(post("/", "x")) } }
+        seen = begin
+          answer = fiber.resume
+          fiber.alive? ? fiber.raise(SecurityError) : answer
+        rescue Exception => e # rubocop:disable Lint/RescueException
+          e.class
+        end
+        set.remove
+        assert_includes [:stopped, Minitest::Assertion, NoMemoryError, SecurityError], seen
+        assert_equal [before, true], [Onewrite.status[:hook_errors], name.nil? ? records.empty? : records.size == 1]
+        assert_equal "200", http.request(post("/", "x")).code
       end
     end
-    assert_equal "200", response.code
   end
 
-  # Timeouts of other threads begin and end all the while.
-  def test_hooks_that_fail_under_time_limits_of_many_threads
-    tap = tap_server
-    { "raise" => ->(_) { raise "bug" }, "throw" => ->(_) { throw :answered },
-      "a Timeout of its own" => ->(_) { Timeout.timeout(0.0001) { sleep } } }.each do |what, fail|
-      hook = Onewrite.on_timing(&fail)
-      threads = Array.new(4) do
-        Thread.new do
-          http = session(tap)
-          Array.new(20) { catch(:answered) { Timeout.timeout(30) { http.request(post("/", "x")).code } } }
-        end
-      end
-      assert_equal ["200"] * 80, threads.flat_map(&:value), what
+  # Not before the call has ended is its connection free. (A session of its own: the test after this one.)
+  def test_a_listener_that_sends_on_the_session_that_is_timed_gets_an_error_and_the_timed_request_its_answer
+    http = session(tap_server { |seen| "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n#{seen.line[%r{/(\w+)}, 1]}" })
+    errors = []
+    Onewrite::Event::NAMES.each do |name|
+      one = listener("on_#{name}") { |_| (errors << begin; http.get("/metric"); rescue Onewrite::Error => e; e.class; end) }
+      hook = Onewrite.add_listener(one)
+      assert_equal "orderr", http.get("/orderr").body, name
       hook.remove
     end
-  end
-
-  # The method that set the block is still running, so `return` would end it without the answer.
-  def test_a_return_out_of_a_block_does_not_replace_the_answer
-    http = session(tap_server)
-    fetch = lambda do
-      http.onewrite_timing = proc { |_| return :lost }
-      http.request(post("/", "x")).code
-    end
-    assert_equal "200", fetch.call
+    assert_equal [Onewrite::SessionInUseError], errors.uniq
+    Onewrite.on_timing { |timing| timing.url.end_with?("orderr") && http.get("/metric") }
+    assert_equal "orderr", http.get("/orderr").body
   end
 
   def test_a_closed_stderr_does_not_replace_the_answer
@@ -305,6 +287,21 @@ class HooksTest < OnewriteTest
       assert_equal [begun, begun], [events.count(:call_end), records.size]
       assert_includes [nil, :call_end], events.last
     end
+  end
+
+  def test_a_frozen_thread_gets_its_answer
+    http = session(tap_server)
+    Onewrite.on_timing { nil }
+    assert_equal "200", Thread.new { Thread.current.freeze && http.request(post("/", "x")).code }.value
+  end
+
+  def test_hooks_disabled_later_ends_hooks_and_the_state_says_so
+    http = session(tap_server)
+    records = records_of(http)
+    Onewrite.on_timing { |one| records << one }
+    Onewrite.configure(hooks_disabled: true)
+    http.request(post("/", "x"))
+    assert_equal [[], 0], [records, Onewrite.status[:hooks]]
   end
 
   def test_hooks_that_threads_set_at_once_are_all_there

@@ -12,9 +12,10 @@ class OtherRubiesTest < OnewriteTest
   RUBIES = ENV["ONEWRITE_RUBIES"].to_s.split(",").freeze
   CHOSEN = RANDOM ? JRUBIES.map { |some| some.sample(random: RANDOM) } : JRUBIES.flatten
   WRITES = {
-    "get" => 1, "string" => 1, "utf8" => 1, "empty" => 1, "form" => 1, "multipart" => 1, "chunked-multipart" => 1,
-    "stringio" => 1, "file" => 1, "chunked" => 1
+    "get" => 1, "string" => 1, "utf8" => 1, "empty" => 1, "form" => 1, "chunked-multipart" => 1, "chunked" => 1
   }.freeze
+  # Before net-http 0.2 the library copies a stream with a length to the io, past the buffer.
+  STREAMS = %w[multipart stringio file].freeze
 
   # @return [String] what it printed
   def run_client(command, *urls)
@@ -37,6 +38,7 @@ class OtherRubiesTest < OnewriteTest
     by_path.each_key.grep(%r{\A/gem/}) do |path|
       kind = path[%r{[^/]+\z}]
       assert_equal WRITES[kind], mode(by_path[path].map(&count)), kind if WRITES.key?(kind)
+      assert_operator mode(by_path[path].map(&count)), :<=, 2, kind if STREAMS.include?(kind)
       stock, = by_path.fetch("/stock/#{kind}")
       assert_equal [stock.bytes.sub("/stock/", "/gem/")], by_path[path].map(&:bytes).uniq, kind
     end

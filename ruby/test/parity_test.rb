@@ -283,23 +283,6 @@ class ParityTest < OnewriteTest
     end
   end
 
-  def test_a_session_has_nothing_and_its_socket_one_variable_until_it_finishes
-    Onewrite.on_timing { nil }
-    http = session(tap_server)
-    socket = socket_of(http)
-    fresh = Net::HTTP.new("127.0.0.1", 9).instance_variables
-    3.times { http.request(post("/", "x")) }
-    assert_empty http.instance_variables - fresh
-    assert_equal [:@onewrite_connection], socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
-    assert_empty socket.singleton_methods
-    socket.close
-    http.request(post("/", "x"))
-    assert_empty socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
-    socket = socket_of(http)
-    http.finish
-    assert_empty socket.instance_variables - Net::BufferedIO.new(StringIO.new).instance_variables
-  end
-
   def test_a_finished_session_can_be_dumped_and_a_copy_has_its_options
     Onewrite.on_timing { nil }
     http = session(tap_server)

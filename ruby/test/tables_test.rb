@@ -55,10 +55,10 @@ class TablesTest < OnewriteTest
     info
   end
 
-  # A record or an attempt with these variables.
-  def with(type, values)
-    type.allocate.tap do |one|
-      Onewrite.const_get(:Live)::MOMENTS.each { |name| one.instance_variable_set(name, nil) }
+  # A record with these variables.
+  def with(values, type = Onewrite::Timing)
+    type.new("http://host", 0, nil, nil).tap do |one|
+      one.path = "/"
       values.each { |name, value| one.instance_variable_set(:"@#{name}", value) }
       one.freeze
     end
@@ -66,8 +66,7 @@ class TablesTest < OnewriteTest
 
   rows("causes") do |row, test|
     define_method(test) do
-      one = with(Onewrite::Attempt,
-                 request_end: 1, response_start: 1 + row["wait_ns"], bytes_sent: 9, writes: row["writes"], exact: true,
+      one = with(request_end: 1, response_start: 1 + row["wait_ns"], bytes_sent: 9, writes: row["writes"], exact: true,
                  nodelay: row["nodelay"], before: tcp_info(row["before"]), after: tcp_info(row["after"]))
       assert_equal row["wait_ns"], one.wait_ns
       assert_equal row.values_at("segments_out", "retransmits", "send_hold_ns"),
@@ -94,6 +93,7 @@ class TablesTest < OnewriteTest
     at.merge(evidence(attempt)).merge(
       index: attempt["index"], outcome: attempt["outcome"].to_sym, status: attempt["status"],
       conn_id: attempt["conn_id"], conn_requests: attempt["conn_requests"], bytes_sent: attempt["bytes_sent"],
+      proxy: attempt["proxy"],
       idle_since: attempt["idle_ns"] && (at[:attempt_started] - attempt["idle_ns"]), writes: attempt["writes"],
       bytes_received: attempt["bytes_received"]
     )
@@ -103,17 +103,14 @@ class TablesTest < OnewriteTest
   def record(name)
     record = RECORDS.fetch(name).fetch("record")
     *earlier, last = record["attempts"].map { |attempt| moments(record, attempt) }
-    type = Class.new(Onewrite::Timing) do
-      define_method(:total_ns) { record["total_ns"] } # here a call ends with its last attempt
-      define_method(:url) { record["url"] }
-    end
-    with(type, last.merge(
-                 outcome: record["outcome"].to_sym, attempted: true, earlier: earlier.map { |one| with(Onewrite::Attempt, one) },
-                 method: record["method"],
-                 started_at_mono_ns: record["started_at_mono_ns"],
-                 anchor: record["started_at_unix_ns"] - record["started_at_mono_ns"],
-                 error_kind: record["error_kind"]&.to_sym, error_phase: record["error_phase"]&.to_sym
-               ))
+    # Here a call ends with its last attempt.
+    type = Class.new(Onewrite::Timing) { define_method(:total_ns) { record["total_ns"] } }
+    with(last.merge(
+           outcome: record["outcome"].to_sym, earlier: (earlier.map { |one| with(one) } unless earlier.empty?),
+           method: record["method"], url: record["url"], started_at_mono_ns: record["started_at_mono_ns"],
+           anchor: record["started_at_unix_ns"] - record["started_at_mono_ns"],
+           error_kind: record["error_kind"]&.to_sym, error_phase: record["error_phase"]&.to_sym
+         ), type)
   end
 
   def self.for_us(table)

@@ -17,17 +17,18 @@ require "onewrite/version"
 module Onewrite
   class << self
     # Calls the block once per finished call, with its {Timing}. Runs in the thread of the call, after the response is
-    # read. What it raises is swallowed, counted ({status}) and warned of once, except SystemExit and signals.
+    # read. A StandardError, ScriptError or SystemStackError that it raises is swallowed, counted ({status}) and warned of once.
     # A block that sends a request is not called for that request. Hooks add: none replaces another.
     # @yieldparam timing [Timing]
     # @return [Hook] its `remove` takes the block away
     def on_timing(&block)
       raise ArgumentError, "Onewrite.on_timing needs a block" unless block
 
-      Hooks.add(:timing, Hooks::OnTiming.new(block))
+      Hooks.add(:timing, block)
     end
 
-    # Gives every event of every call to *listener*, for tracers.
+    # Gives every event of every call to *listener*, for tracers. A listener must not send a request on the session whose call it
+    # listens to: that request raises {SessionInUseError}. A block of {on_timing} may.
     # @param listener [TimingListener, #on_event]
     # @return [Hook] its `remove` takes the listener away
     def add_listener(listener)
@@ -77,6 +78,6 @@ module Onewrite
     end
   end
 
-  private_constant :BaseVersion, :Cause, :Clients, :Clock, :ErrorKind, :Hooks, :Install, :Live, :Redact, :Reference, :TcpInfo,
+  private_constant :BaseVersion, :Cause, :Clients, :Clock, :ErrorKind, :Hooks, :Install, :Plain, :Redact, :Reference, :TcpInfo,
                    :Wire
 end

@@ -17,8 +17,9 @@ module Onewrite
     SESSION = %i[@socket @debug_output].freeze
     REQUEST = %i[@body @body_stream @body_data].freeze
     RESPONSE = %i[@header @socket @read @body_exist].freeze
-    SOCKET = %i[io write writing write0 rbuf_fill debug_output continue_timeout closed? close].freeze
-    private_constant :MemoryIO, :ANSWER, :SESSION, :REQUEST, :RESPONSE, :SOCKET
+    SOCKET = %i[io write rbuf_fill continue_timeout closed? close].freeze
+    IO_VARIABLES = %i[@io @rbuf @debug_output].freeze
+    private_constant :MemoryIO, :ANSWER, :SESSION, :REQUEST, :RESPONSE, :SOCKET, :IO_VARIABLES
 
     class << self
       # @return [String]
@@ -56,7 +57,7 @@ module Onewrite
         missing << "Net::BufferedIO's buffer" unless [*unread, unread?(socket)] == [false, nil, true, true, false]
         fresh = session.allocate # `new` of a session may be wrapped, and `initialize` has no effect beyond the object
         fresh.__send__(:initialize, "localhost")
-        missing + variables(fresh, SESSION) + variables(response, RESPONSE) +
+        missing + variables(fresh, SESSION) + variables(socket, IO_VARIABLES) + variables(response, RESPONSE) +
           variables(Net::HTTPGenericRequest.new("POST", true, true, "/"), REQUEST)
       rescue StandardError, NotImplementedError => e
         ["answer to read (#{e.class}: #{e.message})"]

@@ -9,6 +9,16 @@ module Onewrite
     include Error
   end
 
+  # A listener sends a request on the session whose call it listens to. The connection is not free before the call has ended:
+  # send in `on_timing`, or on a session of its own.
+  class SessionInUseError < StandardError
+    include Error
+
+    def initialize(message = "a listener sent a request on the session that is being timed; use on_timing, or another session")
+      super
+    end
+  end
+
   # Maps the errors of Net::HTTP to the error kinds of the timing model.
   module ErrorKind
     # @return [Symbol] one of the error kinds of the timing model

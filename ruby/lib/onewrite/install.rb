@@ -8,7 +8,6 @@ require "onewrite/net_http/patch"
 require "onewrite/net_http/request"
 require "onewrite/net_http/response"
 require "onewrite/net_http/session"
-require "onewrite/net_http/timed_session"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
 require "onewrite/version"
@@ -27,8 +26,8 @@ module Onewrite
       NetHTTP::Patch.new(Net::HTTPResponse.singleton_class, NetHTTP::ResponseHead, read_status_line: 1),
       NetHTTP::Patch.new(Net::HTTPResponse, NetHTTP::ResponseBody, read_body_0: 1),
       NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, exec: 3),
-      NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession, ssl_socket_connect: 2, do_start: 0, transport_request: 1),
-      NetHTTP::Patch.new(SESSION, NetHTTP::Session, on_connect: 0, do_finish: 0, begin_transport: 1)
+      NetHTTP::Patch.new(SESSION, NetHTTP::Session,
+                         on_connect: 0, ssl_socket_connect: 2, do_start: 0, begin_transport: 1, transport_request: 1)
     ].freeze
     private_constant :SESSION, :PATCHES
 
@@ -66,7 +65,7 @@ module Onewrite
           clients: Clients.states,
           options: config.to_h,
           kernel_evidence: TcpInfo::AVAILABLE,
-          hooks: Hooks.size,
+          hooks: config.hooks ? Hooks.size : 0,
           hook_errors: Hooks.errors,
           nodelay_failures: Wire::Nodelay.failures
         }

@@ -3,9 +3,10 @@
 require "net/http"
 require "socket"
 require "onewrite/config"
+require "onewrite/net_http/socket"
 require "onewrite/version"
 require "onewrite/wire/body"
-require "onewrite/wire/coalesce"
+require "onewrite/wire/nodelay"
 
 # The adapter for Ruby 1.9.3 and 2.0, and JRuby 1.7: TCP_NODELAY, which these versions of Net::HTTP never set, and one write.
 # There are no hooks. The file is kept to the syntax of Ruby 1.9.
@@ -60,11 +61,11 @@ module Onewrite
       # The last step of `connect`, empty in the standard library. TLS begins before it in these versions.
       def onewrite_on_connect
         STOCK[:on_connect].bind(self).call
-        return unless Config.current.nodelay
+        return unless Config.current.wire
 
-        io = @socket.io
-        io = io.to_io if Object === io && io.respond_to?(:to_io)
-        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if TCPSocket === io
+        @socket = NetHTTP::Socket.take_over(@socket) if NetHTTP::Socket.takes?(@socket)
+        tcp = Wire::Nodelay.tcp(@socket.io) if Config.current.nodelay
+        tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if tcp
       rescue SystemCallError
         nil # it works without
       end
@@ -75,17 +76,15 @@ module Onewrite
     module RequestPatch
       include Wire::Waits
 
-      # Writes the request through a {Wire::HeldSocket}.
       def onewrite_exec(sock, ver, path)
-        unless Config.current.wire && Net::BufferedIO === sock && (@body || @body_stream || @body_data)
+        limit = Config.current.join_max
+        unless limit > 0 && NetHTTP::Socket === sock && (@body || @body_stream || @body_data)
           return STOCK[:exec].bind(self).call(sock, ver, path)
         end
 
         begin
-          held = Wire::HeldSocket.new(sock)
-          held.write_request(Config.current.join_max, (onewrite_waits unless @body)) do
-            STOCK[:exec].bind(self).call(held, ver, path)
-          end
+          waits = onewrite_waits unless @body
+          sock.onewrite_send(waits ? 0 : limit, waits != :piece) { STOCK[:exec].bind(self).call(sock, ver, path) }
         rescue Exception # rubocop:disable Lint/RescueException -- raised again
           sock.close unless sock.closed? # the next request must not follow half a body; Timeout.timeout passes the library by
           raise
@@ -96,7 +95,7 @@ module Onewrite
     install
   end
 
-  private_constant :Legacy, :Reference, :Wire
+  private_constant :Legacy, :NetHTTP, :Reference, :Wire
 
   class << self
     # Switches the adapter off: from the next request on everything is as in the standard library.

@@ -58,8 +58,20 @@ module Onewrite
         visibility = @where.private_method_defined?(name) ? :private : :public
         @where.__send__(:define_method, kept, stock) unless @where.private_method_defined?(kept)
         @where.__send__(:private, kept)
-        @where.__send__(:define_method, name, @methods.instance_method(name))
+        stock.arity == @arities[name] ? @where.__send__(:define_method, name, @methods.instance_method(name)) : widen(name)
         @where.__send__(visibility, name)
+      end
+
+      # Another gem has given the library's method further parameters: a call that uses them is the gem's alone.
+      def widen(name)
+        @where.__send__(:define_method, :"onewrite_new_#{name}", @methods.instance_method(name))
+        @where.__send__(:private, :"onewrite_new_#{name}")
+        @where.class_eval(<<-RUBY, __FILE__, __LINE__ + 1)
+          def #{name}(*args, &block)
+            args.size == #{@arities[name]} ? onewrite_new_#{name}(*args, &block) : onewrite_stock_#{name}(*args, &block)
+          end
+          ruby2_keywords(:#{name}) if respond_to?(:ruby2_keywords, true)
+        RUBY
       end
 
       # The library's method, below those of modules that were prepended to the class.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "onewrite/net_http/connection"
+require "onewrite/net_http/socket"
 require "onewrite/timing/cause"
 require "onewrite/timing/record"
 require "onewrite/wire/nodelay"
@@ -10,33 +10,28 @@ module Onewrite
     # For the singleton class of Net::HTTPResponse.
     # Why this method: it reads the first line of each response, interim ones included, and gets the socket. The first read of
     # a timed response is made here, with Net::BufferedIO's own method, to know when its first byte came; the rest of the
-    # line may come later. Errors are those that the library's own read would raise next. Where a test
-    # double replaces `readline`, the double's method makes the first read.
+    # line may come later. Errors are those that the library's own read would raise next.
     module ResponseHead
       private
 
       # One long method, because each method call costs.
-      def read_status_line(sock) # rubocop:disable Metrics
-        connection = Net::BufferedIO === sock ? sock.instance_variable_get(Connection::IVAR) : Connection.of(sock)
-        call = connection && connection.call
+      def read_status_line(sock)
+        call = sock.onewrite_call if Socket === sock
         return onewrite_stock_read_status_line(sock) unless call
 
-        socket = connection.socket
-        connection.flush unless sock.equal?(socket) # the library waits for 100 (Continue)
         # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
-        buffer = socket.instance_variable_get(:@rbuf)
-        offset = socket.instance_variable_get(:@rbuf_offset) || 0
-        line = onewrite_stock_read_status_line(sock) unless connection.reads_ahead?
-        socket.__send__(:rbuf_fill) if line.nil? && buffer.bytesize <= offset
+        buffer = sock.instance_variable_get(:@rbuf)
+        sock.__send__(:rbuf_fill) if buffer.bytesize <= (sock.instance_variable_get(:@rbuf_offset) || 0)
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-        if (sent = call.request_end) && now - sent > Live::SOON_NS
-          call.waited(connection, (Wire::Nodelay.on?(connection.tcp) if now - sent >= Cause::LONG_NS))
+        sent = call.request_end
+        if sent && now - sent > Timing::SOON_NS
+          call.waited(sock, (Wire::Nodelay.on?(sock.onewrite_tcp) if now - sent >= Cause::LONG_NS))
         end
-        line ||= onewrite_stock_read_status_line(sock)
+        line = onewrite_stock_read_status_line(sock)
         status = line[1].to_i
         return call.informed(status, now) && line if status >= 100 && status < 200
 
-        call.sent(now) unless sent # the server answered before the request was written to its end
+        call.sent(sock, now) unless sent # the server answered before the request was written to its end
         call.status = status
         call.response_start = now
         call.emit(:response_start, now) if call.listeners
@@ -55,8 +50,7 @@ module Onewrite
       private
 
       def read_body_0(dest)
-        connection = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
-        call = connection && connection.call
+        call = @socket.onewrite_call if Socket === @socket
         return onewrite_stock_read_body_0(dest) unless call
 
         call.emit_headers if call.listeners
@@ -64,7 +58,7 @@ module Onewrite
         result = onewrite_stock_read_body_0(dest)
         call.response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         call.bytes_received = lengths ? lengths[0].to_i : (BYTESIZE.bind(dest).call if String === dest)
-        call.emit_body if call.listeners
+        call.emit_end if call.listeners
         result
       end
     end

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 require "onewrite/config"
-require "onewrite/net_http/connection"
+require "onewrite/errors"
+require "onewrite/net_http/socket"
 require "onewrite/timing/hooks"
 require "onewrite/timing/record"
+require "onewrite/timing/redact"
 require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
-    CALL = Hooks::CALL
-
     # Options of one session, in one variable that is there only where an option is set. Included also when ONEWRITE_DISABLED
     # is set, so that a program that sets them still runs.
     module SessionOptions
@@ -18,7 +18,7 @@ module Onewrite
 
       # @return [#call, nil] gets the {Timing} of each call of this session, beside the blocks of {Onewrite.on_timing}
       def onewrite_timing
-        (hook = onewrite_options[:timing]) && hook.block
+        onewrite_options[:timing]
       end
 
       # @return [TimingListener, #on_event, nil] gets each {Event} of this session
@@ -35,14 +35,12 @@ module Onewrite
       def onewrite_timing=(hook)
         raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
-        Hooks.wanted if hook
-        onewrite_set(timing: (Hooks::OnTiming.new(hook) if hook))
+        onewrite_set(timing: hook)
       end
 
       def onewrite_listener=(hook)
         raise ArgumentError, "onewrite_listener answers on_event, or is nil" unless hook.nil? || hook.respond_to?(:on_event)
 
-        Hooks.wanted if hook
         onewrite_set(listener: hook)
       end
 
@@ -69,6 +67,10 @@ module Onewrite
     # `request` and `connect` are not patched: tracers patch them, some by alias chains and some by prepending. The methods here
     # are private, and no known gem patches them, except Semian, which prepends `transport_request`.
     module Session
+      CALL = Hooks::CALL
+      NO_LENGTH = ["0"].freeze
+      private_constant :CALL, :NO_LENGTH
+
       private
 
       # The last step of `connect` since Ruby 1.8, empty in the standard library.
@@ -76,94 +78,247 @@ module Onewrite
       # Not reached: a subclass whose `connect` does not call it; begin_transport finds those connections.
       def on_connect
         onewrite_stock_on_connect
-        onewrite_adopt if Config.current.enabled
+        return unless Config.current.enabled
+
+        onewrite_adopt
+        @socket.onewrite_by_library = true if Socket === @socket
+        call = Thread.current[CALL]
+        call.connected(Clock.now) if Timing === call && call.session.equal?(self)
       end
 
-      # `finish`, and the end of the block of `start`.
-      # Why this method: only here a session is over. Nothing of the gem stays on its socket.
-      def do_finish
-        connection = Connection.of(@socket)
-        onewrite_stock_do_finish
-      ensure
-        connection.release if connection
+      # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
+      def ssl_socket_connect(socket, timeout)
+        call = Thread.current[CALL]
+        return onewrite_stock_ssl_socket_connect(socket, timeout) unless Timing === call && call.session.equal?(self)
+
+        call.tls_start = Clock.now
+        result = onewrite_stock_ssl_socket_connect(socket, timeout)
+        call.tls_end = Clock.now
+        result
+      end
+
+      # `start` connects outside of any request.
+      # Why this method: it wraps `connect` and is called for `start` alone.
+      # Not known here: the request that will use the connection. The record of a `start` that fails has an empty method.
+      def do_start
+        outer = Thread.current[CALL]
+        hooks = onewrite_hooks(outer)
+        return onewrite_stock_do_start unless hooks
+
+        begin
+          call = Timing.new(onewrite_origin, Clock.anchor, self, outer)
+          Thread.current[CALL] = call
+          onewrite_stock_do_start
+          onewrite_adopt
+          @socket.onewrite_opening = call if Socket === @socket
+          call.session = call.outer = nil
+          started = true
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          raise
+        ensure
+          if started || call.nil?
+            Thread.current[CALL] = outer
+          else
+            call.path = "/"
+            call.listeners = hooks.listeners unless hooks.listeners.empty?
+            call.connected(nil)
+            onewrite_end(call, hooks, outer) { call.finish(nil, e, false) }
+          end
+        end
       end
 
       # Runs before each attempt, and may reconnect.
       # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
       # A connection on which a request was left in part, by a Fiber that is never resumed, is closed (SAME-7).
       def begin_transport(req) # rubocop:disable Metrics -- each method call costs
-        frame = Thread.current[CALL]
-        call = frame.call if frame && frame.owner.equal?(self)
+        before = @socket
+        call = Socket === before ? before.onewrite_call : onewrite_call
         settings = Config.current
         # A call that has begun is recorded to its end.
         return onewrite_stock_begin_transport(req) unless call || settings.enabled
 
-        call.attempt if call
-        before = @socket.instance_variable_get(Connection::IVAR) if Net::BufferedIO === @socket
-        @socket.close if before && before.unsent && settings.wire
+        if call
+          call.index || call.listeners ? call.attempt : call.index = 0
+        end
+        before.close if Socket === before && before.onewrite_sending && settings.wire
         begin
           onewrite_stock_begin_transport(req)
-          connection = before && before.socket.equal?(@socket) ? before : Connection.of(@socket) || onewrite_adopt
+          onewrite_adopt unless Socket === @socket
           ready = true
         ensure
           call.connected(nil) if call && !ready && @socket.closed?
         end
-        before.release if before && !before.equal?(connection)
-        return unless connection
+        before.onewrite_call = nil if call && !before.equal?(@socket) && Socket === before
+        return unless Socket === (socket = @socket)
 
-        connection.requests += 1
-        connection.call = call
-        connection.opening = nil
-        call.acquired(connection) if call
+        socket.onewrite_requests += 1
+        socket.onewrite_call = call
+        socket.onewrite_opening = nil
+        call.acquired(socket, socket.onewrite_common ||= onewrite_common) if call
       end
 
-      # One request with its repetitions. Net::HTTP closes the socket only after a StandardError; after Timeout.timeout,
-      # Thread#kill or a `break` the next caller would read the rest of the answer. This is the only place where the gem does
-      # other than the library (SAME-7).
-      def onewrite_request(req, &block)
-        return onewrite_stock_transport_request(req, &block) unless Config.current.wire
+      # One request with its repetitions.
+      # Why this method: it wraps all attempts, and whatever ends the request early passes here (an error, `break`,
+      # Timeout.timeout, Thread#kill). Net::HTTP closes the socket only after a StandardError; after another end the next caller
+      # would read the rest of the answer. Closing is the only place where the gem does other than the library (SAME-7).
+      # Not measured: what tracers and the program do around `request`.
+      #
+      # One long method, because each method call costs.
+      def transport_request(req, &block) # rubocop:disable Metrics
+        settings = Config.current
+        begin
+          hooks = Hooks.current if settings.hooks
+        rescue StandardError # Ractor::IsolationError: hooks belong to the main Ractor
+          hooks = nil
+        end
+        if hooks || defined?(@onewrite_options)
+          thread = Thread.current
+          outer = thread[CALL]
+          hooks = onewrite_hooks(outer) if outer || defined?(@onewrite_options)
+          hooks = nil if thread.frozen? # it takes no variable
+        end
+        before = @socket if Socket === @socket
+        unless hooks
+          before.onewrite_call = nil if before && before.onewrite_call # of the request in whose block this one is made
+          return onewrite_stock_transport_request(req, &block) unless settings.wire
+        end
 
         begin
-          response = socket = nil
+          response = socket = inside = call = nil
+          if hooks
+            if before
+              common = before.onewrite_common ||= onewrite_common
+              call = before.onewrite_opening
+            end
+            if call && call.just_opened?
+              call.session = self
+              call.outer = outer
+            else
+              common ||= [onewrite_origin, Clock.anchor]
+              call = Timing.new(common[0], common[1], self, outer)
+            end
+            thread[CALL] = call
+            before.onewrite_call = call if before
+            call.listen(hooks.listeners, req) unless hooks.listeners.empty?
+          end
           result =
             if block
               onewrite_stock_transport_request(req) do |res|
                 socket = @socket
-                yield response = res
+                socket.onewrite_taken = false if Socket === socket
+                response = res
+                if call && (call.listeners || !res.instance_variable_get(:@body_exist) ||
+                            res.instance_variable_get(:@header)["content-length"] == NO_LENGTH)
+                  call.answered(res)
+                end
+                inside = true
+                value = yield res
+                inside = false
+                value
               end
             else
               # Without a block of ours: the library does not repeat a request whose block was called.
               onewrite_stock_transport_request(req)
             end
           finished = true
+          call.finish(req, nil, true, result, @socket && !@socket.closed?, block) if call
           result
+        rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
+          raise
         ensure
-          onewrite_give_up(response, socket) unless finished
+          onewrite_give_up(req, response, socket) unless finished || !settings.wire
+          if call && call.frozen?
+            @socket.onewrite_call = (outer if Timing === outer && outer.session.equal?(self)) if Socket === @socket
+            Hooks.report(hooks.timings, call, outer)
+          elsif call
+            onewrite_end(call, hooks, outer) { call.finish(req, e, inside && Thread.current.status != "aborting") }
+          end
         end
       end
 
-      # Closes the connection of a request that was given up, unless nothing of its response is left there.
+      # Seals and reports a call that failed or was given up.
+      # @yield to seal it
+      def onewrite_end(call, hooks, outer)
+        @socket.onewrite_call = (outer if Timing === outer && outer.session.equal?(self)) if Socket === @socket
+        yield
+      ensure
+        Hooks.report(hooks.timings, call, outer)
+      end
+
+      # @param outer [Timing, Hooks::Running, nil] the call in whose block this one is made, or the hook that makes it
+      # @return [Hooks::Set, nil] the hooks of a call that begins now
+      # @raise [SessionInUseError] in a listener of a call that this session has under way
+      def onewrite_hooks(outer)
+        raise SessionInUseError if Timing === outer && outer.hook && outer.session.equal?(self)
+        return nil if !Config.current.hooks || Thread.current.frozen?
+
+        options = onewrite_options
+        set = Hooks.with(options[:timing], options[:listener])
+        set && outer ? set.without(Hooks.running(outer)) : set
+      rescue Ractor::IsolationError # hooks belong to the main Ractor
+        nil
+      end
+
+      # @return [Timing, nil] this session's call under way
+      def onewrite_call
+        call = Thread.current[CALL]
+        call if Timing === call && call.session.equal?(self)
+      end
+
+      # @return [Array] what the timed calls of a connection have in common: origin, wall clock, proxy. The clock is anew for
+      #   each connection, because it may be set.
+      def onewrite_common
+        [onewrite_origin, Clock.anchor, (onewrite_proxy if @socket.onewrite_by_library && @socket.onewrite_tcp)].freeze
+      end
+
+      def onewrite_origin
+        Redact.origin(use_ssl?, address, port)
+      end
+
+      # @return [String, nil] host and port of the proxy that a new connection goes through
+      def onewrite_proxy
+        Redact.authority(proxy_address, proxy_port) if proxy?
+      rescue StandardError # of a URL in the environment
+        nil
+      end
+
+      # @return [String] what a new connection goes to
+      def onewrite_peer
+        onewrite_proxy || Redact.authority(respond_to?(:conn_address, true) ? conn_address : address, port)
+      end
+
+      # Closes the connection of a request that was given up, unless nothing of its response is left there, or the program has
+      # taken it over.
       # @param response [Net::HTTPResponse, nil] that the caller got, from *socket*
-      def onewrite_give_up(response, socket)
+      def onewrite_give_up(req, response, socket)
         return if !@socket || @socket.closed?
         return if response && socket.equal?(@socket) &&
-                  (response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist))
+                  (response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist) ||
+                   (Socket === socket && socket.onewrite_taken) || onewrite_tunnel?(req, response))
 
         D "Conn close because the response was given up" if @debug_output
         @socket.close
       end
 
-      # @return [Connection, nil] of a new socket, which gets TCP_NODELAY
+      def onewrite_tunnel?(req, response)
+        Net::HTTPGenericRequest === req && req.method == "CONNECT" && Net::HTTPSuccess === response
+      end
+
+      # Takes the library's socket over, and sets TCP_NODELAY. An object that stands in for a Net::BufferedIO stays.
       def onewrite_adopt
-        return unless Net::BufferedIO === @socket # an object that stands in for one
+        socket = @socket
+        return if Socket === socket || !(Socket.superclass === socket)
 
         settings = Config.current
-        connection = Connection.new(@socket, [use_ssl?, address, port])
         choice = onewrite_nodelay
-        Wire::Nodelay.set(connection.tcp, choice != false) if settings.wire && (!choice.nil? || settings.nodelay)
-        frame = Thread.current[CALL]
-        frame.call.connected(Clock.now) if frame && frame.owner.equal?(self)
-        connection
+        nodelay = settings.wire && (!choice.nil? || settings.nodelay)
+        if Socket.takes?(socket) && !frozen?
+          @socket = socket = Socket.take_over(socket)
+          tcp = socket.onewrite_tcp
+        elsif nodelay
+          tcp = Wire::Nodelay.tcp(socket.io)
+        end
+        Wire::Nodelay.set(tcp, choice != false) if nodelay
       end
     end
   end

@@ -31,6 +31,7 @@ module Onewrite
             "onewrite.cause" => (timing.cause && timing.cause.to_s), "onewrite.segments_out" => (kernel && kernel.segments_out),
             "onewrite.send_hold_ns" => (kernel && kernel.send_hold_ns), "onewrite.reused" => timing.reused,
             "onewrite.conn_id" => timing.conn_id, "onewrite.conn_requests" => timing.conn_requests,
+            "onewrite.proxy" => timing.proxy,
             "onewrite.attempts" => timing.attempts.size
           ).reject { |_, value| value.nil? }
         end

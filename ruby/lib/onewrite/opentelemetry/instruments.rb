@@ -47,9 +47,9 @@ module Onewrite
         view_buckets(provider)
         meter = provider.meter("onewrite", version: VERSION)
         @wait = meter.create_histogram(
-          WAIT, unit: "s", description: "From the last write of a request to the first byte of its response."
+          WAIT, unit: "s", description: "From the last byte of the request written to the first byte of the response read"
         )
-        @requests = meter.create_counter("onewrite.requests", unit: "{request}", description: "HTTP client requests.")
+        @requests = meter.create_counter("onewrite.requests", unit: "{request}", description: "Requests that got a connection")
       end
 
       private

@@ -18,7 +18,7 @@ module Onewrite
         @log_event = log_event
       end
 
-      def on_event(timing)
+      def call(timing)
         return if untraced?
 
         attributes = Attributes.of_call(timing)

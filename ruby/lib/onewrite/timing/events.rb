@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
-require "onewrite/timing/redact"
+require "onewrite/timing/plain"
 
 module Onewrite
   # One event of a call. Names and fields are those of the shared timing model.
   class Event
+    include Plain
+
     # Events in the order in which they may occur.
     NAMES = %i[
       call_start attempt_start queue_start queue_end dns_start dns_end connect_start connect_end tls_start tls_end
@@ -14,7 +16,7 @@ module Onewrite
 
     # The field of an event, or its fields.
     FIELDS = {
-      call_start: %i[method url started_at_unix_ns], connect_end: :error, tls_end: :error,
+      call_start: %i[method url started_at_unix_ns], connect_start: :peer, connect_end: :error, tls_end: :error,
       connection_acquired: %i[conn_id reused conn_requests idle_ns], request_end: %i[bytes writes], informational: :status,
       headers_end: :status, response_end: :bytes, connection_released: :reusable, attempt_end: :outcome,
       call_end: %i[outcome error_kind error_phase]
@@ -27,9 +29,8 @@ module Onewrite
     # @return [Integer] CLOCK_MONOTONIC, nanoseconds
     attr_reader :t_ns
 
-    # @param detail [Array, Object, nil] the values of an event with several fields, or its only value; an Array among the
-    #   values has the parts of a URL
-    def initialize(name, t_ns, attempt, detail)
+    # @param detail [Array, Object, nil] the values of an event with several fields, or its only value
+    def initialize(name, t_ns, attempt, detail = nil)
       @name = name
       @t_ns = t_ns
       @detail = detail
@@ -46,9 +47,7 @@ module Onewrite
     def fields
       case @detail
       when nil then NO_FIELDS
-      when Array
-        values = @detail.map { |value| value.is_a?(Array) ? Redact.url(Redact.join(*value)) : value }
-        FIELDS[@name].zip(values).reject { |_, value| value.nil? }.to_h
+      when Array then Plain.known(FIELDS[@name].zip(@detail).to_h)
       else { FIELDS[@name] => @detail }
       end
     end

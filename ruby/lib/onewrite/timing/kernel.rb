@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
+require "onewrite/timing/plain"
 
 module Onewrite
   # Linux's counters of a connection (tcp(7) TCP_INFO).
@@ -9,11 +10,12 @@ module Onewrite
     # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
     SMALLEST = 104
 
+    # @param tcp [BasicSocket, nil]
     # @return [String, nil] the counters as the kernel gives them; nil where the socket has none
-    def self.read(io)
-      return nil unless AVAILABLE && BasicSocket === io
+    def self.read(tcp)
+      return nil unless AVAILABLE && tcp
 
-      data = io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
+      data = tcp.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_INFO).data
       data.bytesize >= SMALLEST ? data : nil
     rescue SystemCallError, IOError
       nil
@@ -24,6 +26,8 @@ module Onewrite
   # The bytes are kept as the kernel returned them (struct tcp_info of include/uapi/linux/tcp.h) and decoded when they are
   # wanted.
   class KernelEvidence
+    include Plain
+
     # @param exact [Boolean] whether *before* was read after the request before this one, and not earlier
     # @api private
     def initialize(before, after, wait_ns, exact)
@@ -68,8 +72,8 @@ module Onewrite
 
     # @return [Hash{Symbol => Integer}]
     def to_h
-      { segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
-        send_hold_ns: send_hold_ns }.reject { |_, value| value.nil? }
+      Plain.known(segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
+                  send_hold_ns: send_hold_ns)
     end
 
     private

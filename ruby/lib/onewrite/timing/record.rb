@@ -5,6 +5,7 @@ require "onewrite/timing/cause"
 require "onewrite/timing/events"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
+require "onewrite/timing/plain"
 require "onewrite/timing/redact"
 
 module Onewrite
@@ -23,20 +24,94 @@ module Onewrite
     end
   end
 
-  # Connection, phases and kernel evidence of one attempt, computed when they are called. A {Timing} answers for its last
-  # attempt, an {Attempt} for itself. All `_ns` values are integer nanoseconds; what did not happen is nil, never 0. A phase in
-  # which an attempt failed lasts to the end of the attempt.
-  module Phases
+  # The record of one call, handed to {Onewrite.on_timing} when the call is over. Frozen then. It is the object that took the
+  # times: the methods marked private note the moment of each step and give listeners the events.
+  #
+  # A call is one request made by `request` (or `get`, `post`, …). It has one attempt, and one more per repetition
+  # (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt. All `_ns` values are
+  # integer nanoseconds; what did not happen is nil, never 0. A phase in which an attempt failed lasts to the end of the
+  # attempt.
+  #
+  # It holds plain values alone, so Marshal can dump it, and no secrets.
+  class Timing # rubocop:disable Metrics/ClassLength -- readers, and the steps of a call
+    include Plain
+
+    # Connecting by `start` is part of the first request's record if that begins within this time.
+    CONNECT_GRACE_NS = 100_000_000
+    # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
+    SOON_NS = 1_000_000
+    PHASES = %i[connect tls send wait receive].freeze
+    private_constant :PHASES
+
+    # @return [Integer, nil] 0, 1, … as an attempt; nil where another gem's module answered in the library's place
+    attr_reader :index
     # @return [Symbol] :ok, :error or :cancelled
     attr_reader :outcome
+    # @return [Symbol, nil] such as :timeout, :reset, :tls
+    attr_reader :error_kind
+    # @return [Symbol, nil] the phase it failed in, such as :connect or :wait
+    attr_reader :error_phase
+    # @return [Integer] monotonic clock at the start
+    attr_reader :started_at_mono_ns
     # @return [Integer, nil] status code of the final response
     attr_reader :status
     # @return [Integer, nil] the connection's number in this process
     attr_reader :conn_id
     # @return [Integer, nil] requests on the connection, this one included
     attr_reader :conn_requests
+    # @return [String, nil] host and port of the proxy that the connection goes through
+    attr_reader :proxy
     # @return [Integer, nil] bytes of the response body: as announced, else as the caller got them
     attr_reader :bytes_received
+
+    # @api private
+    attr_reader :path
+
+    # @api private
+    attr_writer :index, :method, :path, :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
+
+    # @api private
+    attr_accessor :request_start, :request_end, :session, :outer, :hook, :listeners
+
+    # All variables are set here, in one order: from Ruby 3.2 on, an object that gets them in many orders becomes slow. Before, it
+    # gets room for all at once, because the last is set first.
+    # @param origin [String] as of {Redact.origin}
+    # @param anchor [Integer] as of {Clock.anchor}
+    # @param session [Net::HTTP]
+    # @param outer [Timing, Hooks::Running, nil] what is under way in this Fiber
+    # @api private
+    def initialize(origin, anchor, session, outer) # rubocop:disable Metrics/AbcSize
+      @due = nil
+      @origin = origin
+      @anchor = anchor
+      @session = session
+      @outer = outer
+      @method = @path = @url = @index = @outcome = @status = @conn_id = @conn_requests = @idle_since = @proxy = nil
+      @acquired = @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
+      @response_start = @response_end = @ended = @bytes_sent = @writes = @bytes_received = @nodelay = nil
+      @before = @after = @exact = @begun = @headed = @earlier = @listeners = @hook = @socket = @error_kind = @error_phase = nil
+      @started_at_mono_ns = @attempt_started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    end
+
+    # @return [String] request method; empty where `start` failed to connect: there was no request yet
+    def method
+      @method.to_s
+    end
+
+    # @return [String] without user, password and the values of query keys that have a secret word
+    def url
+      @url || Redact.join(@origin, @path)
+    end
+
+    # @return [Integer] wall clock at the start of the call
+    def started_at_unix_ns
+      @started_at_mono_ns + @anchor
+    end
+
+    # @return [Integer] from start to end
+    def total_ns
+      distance(@started_at_mono_ns, @ended)
+    end
 
     # @return [Boolean, nil] whether the connection carried a request before
     def reused
@@ -103,100 +178,59 @@ module Onewrite
       evidence && Cause.of(evidence, writes, @nodelay)
     end
 
-    private
+    # @return [Array<Timing>] frozen; one or more; empty where another gem's module answered in the library's place. A call of
+    #   one attempt is its attempt.
+    def attempts
+      return [].freeze unless @index
 
-    # A phase that happened is at least 1 ns, even where the clock did not advance.
-    def distance(from, to)
-      return nil unless from && to
-
-      to > from ? to - from : 1
+      [*@earlier, @earlier ? dup.as_attempt : self].freeze
     end
 
-    # When the attempt failed.
-    def cut
-      @ended unless @outcome == :ok
+    # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
+    #   nagle_delayed_ack), receive 0.0; reused conn 3`. The form is that of all languages (spec/testdata/text_form.json).
+    def to_s
+      text = "#{[method, url, status, failure].compact.join(" ").lstrip} in #{milliseconds(total_ns)} ms"
+      text += " via proxy #{proxy}" if proxy
+      phases = PHASES.map { |name| phase_text(name) }.compact.join(", ")
+      text += ": #{phases}" unless phases.empty?
+      text += "; #{reused ? "reused" : "new"} conn #{conn_id}" if conn_id
+      text += "; attempt #{@index + 1}" if @earlier
+      text
     end
 
-    # What a call and an attempt have in common.
-    def common
-      { outcome: outcome, status: status, conn_id: conn_id, reused: reused, connect_ns: connect_ns, tls_ns: tls_ns,
-        send_ns: send_ns, wait_ns: wait_ns, receive_ns: receive_ns, total_ns: total_ns, kernel: (kernel && kernel.to_h),
-        cause: cause }
-    end
-
-    def known(fields)
-      fields.reject { |_, value| value.nil? }
-    end
-  end
-
-  # One attempt of a call. Frozen.
-  class Attempt
-    include Phases
-
-    # @return [Integer] 0, 1, …
-    attr_reader :index
-
-    # @param timing [Timing] whose last attempt this is
-    def initialize(timing)
-      Live::MOMENTS.each { |name| instance_variable_set(name, timing.instance_variable_get(name)) }
-      freeze
-    end
-
-    # @return [Integer]
-    def total_ns
-      distance(@attempt_started, @ended)
+    # @return [String]
+    def inspect
+      "#<#{self.class} #{self}>"
     end
 
     # @return [Hash{Symbol => Object}] without what is nil
     def to_h
-      known({ index: index, idle_ns: idle_ns, conn_requests: conn_requests, bytes_sent: bytes_sent, writes: writes,
-              bytes_received: bytes_received }.merge(common))
-    end
-  end
-
-  # The part of {Timing} that runs while the call does: it notes the moment of each step and gives listeners the events.
-  # Nothing here is for programs.
-  #
-  # Each method call costs a request about 0.1 µs, because this code is not in the CPU's caches. So a step only notes a
-  # value, and reads the clock without {Clock}; everything else is computed when the record is read.
-  # @api private
-  module Live
-    # The variables of one attempt.
-    MOMENTS = %i[
-      @outcome @status @conn_id @conn_requests @idle_since @attempt_started @acquired @connect_start @connect_end
-      @tls_start @tls_end @request_start @request_end @response_start @response_end @ended
-      @bytes_sent @writes @bytes_received @nodelay @before @exact @after @index
-    ].freeze
-    # Connecting by `start` is part of the first request's record if that begins within this time.
-    CONNECT_GRACE_NS = 100_000_000
-    # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
-    SOON_NS = 1_000_000
-
-    # The variables of a call besides. An object's variables get their room at once, because the last of them is set first.
-    OTHERS = %i[
-      @origin @anchor @method @path @attempted @begun @headed @finished @earlier @listeners @frame @last @connection
-      @error_kind @error_phase @started_at_mono_ns
-    ].freeze
-    private_constant :OTHERS
-
-    # @return [Array<#on_event>, nil] nil without a listener
-    attr_reader :listeners
-    attr_reader :request_end
-    attr_writer :method, :path, :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
-
-    # @param origin [Array] whether TLS is used, address, port
-    # @param anchor [Integer] as of {Clock.anchor}
-    def initialize(origin, anchor)
-      clear if RUBY_VERSION < "3.0" # -w warns of a variable never set
-      @index = 0
-      @origin = origin
-      @anchor = anchor
-      @started_at_mono_ns = @attempt_started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      Plain.known(method: method, url: url, error_kind: error_kind, error_phase: error_phase,
+                  started_at_unix_ns: started_at_unix_ns, started_at_mono_ns: started_at_mono_ns)
+           .merge(common).merge(attempts: attempts.map(&:attempt_to_h))
     end
 
-    # Takes method and path of a request that is not sent, or not yet. No method that it defines is called: it may be any object.
-    def name_of(req)
-      return if @method || !(Object === req)
+    # @return [Hash{Symbol => Object}] as an attempt
+    # @api private
+    def attempt_to_h
+      { index: @index }.merge(common)
+    end
+
+    # Makes a copy of the call the record of its attempt.
+    # @api private
+    def as_attempt
+      @started_at_mono_ns = @attempt_started
+      @session = @outer = @socket = @listeners = @hook = @due = @earlier = nil
+      redact
+      freeze
+    end
+
+    # The steps of the call. Each method call costs a request about 0.1 µs, because this code is not in the CPU's caches. So a
+    # step only notes a value, and reads the clock without {Clock}; everything else is computed when the record is read.
+
+    # Notes method and path of a request that is not sent, or not yet. No method that it defines is called: it may be any object.
+    def name(req)
+      return if @path || !(Object === req)
 
       @method = req.instance_variable_get(:@method)
       @path = req.instance_variable_get(:@path)
@@ -204,20 +238,9 @@ module Onewrite
       nil
     end
 
-    # @param frame [Hooks::Frame] that notes which listener runs
-    # @return [Array, nil] for the last events; nil without listeners
-    def listen(listeners, frame)
-      return if listeners.empty?
-
+    def listen(listeners, req)
       @listeners = listeners
-      @frame = frame
-      []
-    end
-
-    # The session was not connected, and no request was there.
-    def not_started
-      connected(nil)
-      @path = "/"
+      name(req)
     end
 
     # Whether the connection that was opened in this call was opened just now.
@@ -227,11 +250,12 @@ module Onewrite
 
     # An attempt begins. If there was one before, it has failed and is repeated.
     def attempt
-      repeat if @attempted
-      @attempted = true
+      repeat if @index
+      @index ||= 0
       return unless @listeners
 
-      call_start unless @begun
+      Hooks.emit(self, call_start) unless @begun
+      @begun = @index
       emit(:attempt_start, @attempt_started)
     end
 
@@ -243,46 +267,42 @@ module Onewrite
     end
 
     # A connection carries the attempt.
-    def acquired(connection)
-      @connection = connection
-      @conn_id = connection.id
-      @conn_requests = requests = connection.requests
-      @idle_since = connection.idle_since
-      connection.counters || connection.read_counters(requests - 1)
+    # @param common [Array] origin, wall clock, proxy
+    def acquired(socket, common)
+      @socket = socket
+      @conn_id = socket.onewrite_id
+      @conn_requests = requests = socket.onewrite_requests
+      @idle_since = socket.onewrite_idle_since
+      @proxy = common[2]
+      socket.onewrite_counters ||= [TcpInfo.read(socket.onewrite_tcp), requests - 1]
       return unless @listeners
 
-      connect_events if @connect_start
+      connect_events.each { |event| Hooks.emit(self, event) }
       @acquired = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       idle = @acquired - @idle_since if requests > 1 && @idle_since
       emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle])
     end
 
-    # Bytes are about to be handed to the kernel.
-    def writing(size)
-      return @bytes_sent += size, @writes += 1 if @writes
-
-      @request_start = now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      @bytes_sent = size
-      @writes = 1
-      emit(:request_start, now) if @listeners
-    end
-
     # The last write has returned.
-    def sent(now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
-      return if @writes.nil? || @request_end
+    def sent(socket, now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
+      return if @request_start.nil? || @request_end
 
+      @bytes_sent = socket.onewrite_bytes
+      @writes = socket.onewrite_writes
       @request_end = now
       emit(:request_end, now, [@bytes_sent, @writes]) if @listeners
     end
 
     # The first byte of an answer came after a wait in which bytes may have been held. The counters before the request are those
     # that the connection has until then.
-    def waited(connection, nodelay)
+    # @param nodelay [Boolean, nil] TCP_NODELAY, if the wait gets a cause
+    def waited(socket, nodelay)
       unless @before
-        @before = connection.counters
-        @exact = connection.counters_of == @conn_requests - 1
+        @before, at = socket.onewrite_counters
+        @exact = at == @conn_requests - 1
       end
-      @after = connection.read_counters(@conn_requests)
+      @after = TcpInfo.read(socket.onewrite_tcp)
+      socket.onewrite_counters = [@after, @conn_requests]
       @nodelay = nodelay
     end
 
@@ -293,7 +313,18 @@ module Onewrite
       self
     end
 
-    # The library gives a response to the caller, or is about to read its body. May be called more than once.
+    # The library gives a response to the caller. Without a body it has ended.
+    def answered(response)
+      emit_headers if @listeners
+      exists = response.instance_variable_get(:@body_exist)
+      return if @response_start.nil? || (exists && (response["transfer-encoding"] || response["content-length"] != "0"))
+
+      @response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      @bytes_received = 0
+      emit_end if @listeners
+    end
+
+    # The head was read. May be called more than once.
     def emit_headers
       return if @headed
 
@@ -301,70 +332,64 @@ module Onewrite
       emit(:headers_end, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond), @status)
     end
 
-    # The body was read; for listeners.
-    def emit_body
-      return if @finished
+    # The body was read. May be called more than once.
+    def emit_end
+      emit_headers
+      return if @headed == :end
 
-      @finished = true
+      @headed = :end
       emit(:response_end, @response_end, @bytes_received)
     end
 
-    # The request ended with a response. Seals the record.
-    # @param response [Net::HTTPResponse, nil] nil where another gem returned an object of another class
-    # @param reusable [Boolean] whether the connection is open
-    # @param again [Boolean] whether code of the caller ran after the body was read
-    # @param events [Array<Event>, nil] gets the last events, which listeners get from the caller
-    def complete(req, response, reusable, again, events)
-      name_of(req) unless @method
-      responded(response) if response && (@listeners || !@response_end)
-      @ended = @response_end
-      @ended = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) if again || @ended.nil?
-      seal(:ok, reusable, nil, events)
-    end
-
-    # The call ended in any other way. Seals the record.
+    # The call ended. Called again where a listener did not return from one of the last events.
     # @param error [Exception, nil]
-    # @param left [Boolean, nil] whether the caller's block was left, which is no error
-    # @param events [Array<Event>, nil] as of {complete}
-    def finish(error, left, events)
-      @ended = Clock.now
-      outcome = error.is_a?(StandardError) ? :error : :cancelled
-      outcome = :ok if left && error.nil?
-      unless outcome == :ok
-        @error_phase = phase
-        @error_kind = outcome == :cancelled ? :cancelled : ErrorKind.kind(error, @error_phase)
-        @attempted = true
+    # @param left [Boolean, nil] whether it ended without an error: with *response*, or because the caller's block was left
+    # @param response [Object, nil] that the library returned; one of another class is another gem's
+    # @param reusable [Boolean] whether the connection is open
+    # @param again [Object, nil] whether code of the caller ran after the body was read
+    def finish(req, error, left, response = nil, reusable = nil, again = :code) # rubocop:disable Metrics
+      unless @outcome
+        name(req) unless @path
+        @status ||= response.code.to_i if Net::HTTPResponse === response
+        # Without a first byte another gem reads the status line: wait and receive are unknown.
+        if response && @response_start
+          @response_end ||= Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          emit_end if @listeners
+        end
+        @ended = again || @response_end.nil? ? Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) : @response_end
+        @outcome = left && error.nil? ? :ok : outcome_of(error)
+        failed(error) unless @outcome == :ok
       end
-      seal(outcome, false, error, events)
+      last_events(reusable, error) if @listeners
+      @socket.onewrite_idle_since = @ended if @socket
+      # Nothing is kept but plain values, of which the program may change none later.
+      plain = @path.instance_of?(String) && @path.ascii_only? && !@path.include?("?") && !@path.include?("@")
+      plain ? @path = @path.dup : redact
+      @method = @method.to_s.dup unless @method.frozen?
+      @session = @outer = @socket = @listeners = @hook = @due = nil
+      freeze
     end
 
-    # An event for the listeners, or one of the last events.
-    def emit(name, now, detail = nil, attempt = @index)
-      event = Event.new(name, now, attempt, detail)
-      @begun = true # not before: a call that is interrupted here has no event yet
-      @last ? @last << event : Hooks.give(@frame, @listeners, event)
+    # An event for the listeners.
+    def emit(name, now, detail = nil)
+      Hooks.emit(self, Event.new(name, now, @index, detail))
     end
 
     private
 
-    def clear
-      (OTHERS + MOMENTS).each { |name| instance_variable_set(name, nil) }
+    # What stops a thread, a task or the process is no error of the request.
+    def outcome_of(error)
+      case error
+      when StandardError, ScriptError, NoMemoryError, SecurityError, SystemStackError then :error
+      else :cancelled
+      end
     end
 
-    # A response without a body, or one that the library did not read.
-    def responded(response)
-      @status ||= response.code.to_i
-      return unless @attempted
-
-      early = @response_start
-      # Before Ruby 2.3 Net::HTTP returns a 1xx response other than 100 as the final one.
-      @response_start ||= Clock.now
-      @response_end ||= Clock.now
-      return unless @listeners
-
-      emit(:response_start, @response_start) unless early
-      emit_headers
-      emit_body
+    def failed(error)
+      @error_phase = phase
+      @error_kind = @outcome == :cancelled ? :cancelled : ErrorKind.kind(error, @error_phase)
+      @index ||= 0
+      @proxy ||= @session.__send__(:onewrite_proxy) unless @conn_id
     end
 
     def phase
@@ -380,139 +405,86 @@ module Onewrite
       @connect_start && !(@connect_end && (@tls_end || !@tls_start))
     end
 
-    def seal(outcome, reusable, error, events)
-      @outcome = outcome
-      if events
-        last_events(events.clear, reusable, error)
-        @listeners = @frame = @last = nil
-      end
-      if @connection
-        @connection.call = nil
-        @connection.idle_since = @ended
-        @connection = nil
-      end
-      freeze
+    # @return [String]
+    def redact
+      @url ||= Redact.url(Redact.join(@origin, @path))
+      @path = nil
+      @url
     end
 
-    def last_events(events, reusable, error)
-      @last = events
-      begun = @begun
-      call_start unless begun
-      if @attempted
-        emit(:attempt_start, @attempt_started) unless begun
-        connect_events(error) if @connect_start && !@conn_id
-        emit(:connection_released, @ended, reusable) if @conn_id
-        emit(:attempt_end, @ended, @outcome)
+    # Each event is taken from the list before listeners get it: where one of them does not return, {finish} gives the others.
+    def last_events(reusable, error)
+      @due ||= due_events(reusable, error)
+      while (event = @due.shift)
+        Hooks.emit(self, event)
       end
-      emit(:call_end, @ended, [@outcome, @error_kind, @error_phase], nil)
+    end
+
+    def due_events(reusable, error)
+      events = @begun ? [] : [call_start]
+      if @index
+        events << Event.new(:attempt_start, @attempt_started, @index) unless @begun == @index
+        events.concat(@conn_id ? [Event.new(:connection_released, @ended, @index, reusable || false)] : connect_events(error))
+        events << Event.new(:attempt_end, @ended, @index, @outcome)
+      end
+      events << Event.new(:call_end, @ended, nil, [@outcome, @error_kind, @error_phase])
     end
 
     def call_start
-      emit(:call_start, @started_at_mono_ns,
-           [@method.to_s, [*@origin, @path.to_s], @started_at_mono_ns + @anchor], nil)
+      @url ||= Redact.url(Redact.join(@origin, @path))
+      @begun = -1 # of attempts: none
+      Event.new(:call_start, @started_at_mono_ns, nil, [@method.to_s, @url, started_at_unix_ns])
     end
 
     def connect_events(error = nil)
-      failed = (error ? Redact.error(error) : "given up") if connecting?
-      emit(:connect_start, @connect_start)
-      emit(:connect_end, @connect_end || @ended, (failed unless @tls_start))
-      return unless @tls_start
+      return [] unless @connect_start
 
-      emit(:tls_start, @tls_start)
-      emit(:tls_end, @tls_end || @ended, failed)
+      failed = (error ? Redact.error(error) : "given up") if connecting?
+      events = [Event.new(:connect_start, @connect_start, @index, @session.__send__(:onewrite_peer)),
+                Event.new(:connect_end, @connect_end || @ended, @index, (failed unless @tls_start))]
+      return events unless @tls_start
+
+      events << Event.new(:tls_start, @tls_start, @index) << Event.new(:tls_end, @tls_end || @ended, @index, failed)
     end
 
-    def repeat
+    # The attempt failed, and there is another one. It is kept as a record.
+    def repeat # rubocop:disable Metrics/AbcSize
       @outcome = :error
       @ended = now = Clock.now
       if @listeners
-        connect_events if @connect_start && !@conn_id
+        connect_events.each { |event| Hooks.emit(self, event) } unless @conn_id
         emit(:connection_released, now, false) if @conn_id
         emit(:attempt_end, now, :error)
       end
-      @earlier = [*@earlier, Attempt.new(self)].freeze
-      index = @index + 1
-      MOMENTS.each { |name| instance_variable_set(name, nil) }
-      @index = index
-      @headed = @finished = nil
+      @proxy ||= @session.__send__(:onewrite_proxy) unless @conn_id
+      @earlier = [*@earlier, dup.as_attempt].freeze
+      @outcome = @status = @conn_id = @conn_requests = @idle_since = @proxy = nil
+      @acquired = @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
+      @response_start = @response_end = @ended = @bytes_sent = @writes = @bytes_received = @nodelay = nil
+      @before = @after = @exact = @headed = @socket = nil
+      @index += 1
       @attempt_started = now
     end
-  end
 
-  # The record of one call, handed to {Onewrite.on_timing} when the call is over. Frozen then. It is the object that took the
-  # times ({Live}).
-  #
-  # A call is one request made by `request` (or `get`, `post`, …). It has one attempt, and one more per repetition
-  # (`max_retries`). Phases, `status`, `kernel` and the like of the call are those of its last attempt.
-  #
-  # It holds plain values alone, so Marshal can dump it.
-  class Timing
-    include Phases
-    include Live
+    # A phase that happened is at least 1 ns, even where the clock did not advance.
+    def distance(from, to)
+      return nil unless from && to
 
-    # @return [Symbol, nil] such as :timeout, :reset, :tls
-    attr_reader :error_kind
-    # @return [Symbol, nil] the phase it failed in, such as :connect or :wait
-    attr_reader :error_phase
-    # @return [Integer] monotonic clock at the start of the call
-    attr_reader :started_at_mono_ns
-
-    # @return [String] request method; empty where `start` failed to connect: there was no request yet
-    def method
-      @method.to_s
+      to > from ? to - from : 1
     end
 
-    # @return [Integer] wall clock at the start of the call
-    def started_at_unix_ns
-      @started_at_mono_ns + @anchor
+    # When the attempt failed.
+    def cut
+      @ended unless @outcome == :ok
     end
 
-    # @return [Integer] from start to end of the call
-    def total_ns
-      distance(@started_at_mono_ns, @ended)
+    # What a call and an attempt have in common.
+    def common
+      Plain.known(outcome: outcome, status: status, conn_id: conn_id, reused: reused, idle_ns: idle_ns,
+                  conn_requests: conn_requests, proxy: proxy, bytes_sent: bytes_sent, writes: writes,
+                  bytes_received: bytes_received, connect_ns: connect_ns, tls_ns: tls_ns, send_ns: send_ns, wait_ns: wait_ns,
+                  receive_ns: receive_ns, total_ns: total_ns, kernel: (kernel && kernel.to_h), cause: cause)
     end
-
-    # @return [String] with the query, but without user and password and the values that sign a URL; keep it out of logs
-    #   if its query may hold other secrets
-    def url
-      Redact.url(Redact.join(*@origin, @path.to_s))
-    end
-
-    # @return [Array<Attempt>] frozen; one or more; empty where another gem's module answered in the library's place
-    def attempts
-      (@attempted ? [*@earlier, Attempt.new(self)] : []).freeze
-    end
-
-    # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
-    #   nagle_delayed_ack), receive 0.0; reused conn 3`. The form is that of all languages (spec/testdata/text_form.json).
-    def to_s
-      head = [method, url, status, failure].compact.join(" ").lstrip
-      phases = PHASES.map { |name| phase_text(name) }.compact.join(", ")
-      text = "#{head} in #{milliseconds(total_ns)} ms"
-      text += ": #{phases}" unless phases.empty?
-      text += "; #{reused ? "reused" : "new"} conn #{conn_id}" if conn_id
-      text += "; attempt #{attempts.size}" if attempts.size > 1
-      text
-    end
-
-    # @return [Hash{Symbol => Object}] without what is nil
-    def to_h
-      known({ method: method, url: url, error_kind: error_kind, error_phase: error_phase,
-              started_at_unix_ns: started_at_unix_ns, started_at_mono_ns: started_at_mono_ns }
-            .merge(common).merge(attempts: attempts.map(&:to_h)))
-    end
-
-    # @return [String] the one line of {to_s}; the variables hold the URL with its secrets
-    def inspect
-      "#<#{self.class} #{self}>"
-    end
-
-    PHASES = %i[connect tls send wait receive].freeze
-    private_constant :PHASES
-
-    allocate.__send__(:clear) # gives each variable its place
-
-    private
 
     def failure
       return nil if outcome == :ok

@@ -1,28 +1,32 @@
 # frozen_string_literal: true
 
 module Onewrite
-  # URLs as they are shown: without user and password, and without the values that sign a URL. OpenTelemetry's semantic
-  # conventions forbid credentials in `url.full` and list the keys. Each rule has its rows in spec/testdata/redaction.json.
+  # URLs as they are shown: without user and password, and without the values of query keys that have a secret word (SEC-17).
+  # Each rule has its rows in spec/testdata/redaction.json.
   module Redact
     # A scheme and the slashes behind it; parsers differ in how many slashes they want after http, and take `\` for one.
     BEFORE_AUTHORITY = %r{\A\s*(?:https?:[/\\]*|[a-z][a-z0-9+.\-]*:[/\\]{2}|[/\\]{2})?}in.freeze
     AUTHORITY = %r{\G[^/\\?\#]*}n.freeze
     # What is no port: a password, with the rest of it behind a character that should have been escaped.
     NO_PORT = /\A(?>\[[^\]]*\]|[^:]*):(?!\d*\z)/n.freeze
-    SIGNATURE = /(\A|&)(AWSAccessKeyId|Signature|sig|X-Goog-Signature)=[^&]*/n.freeze
+    SECRET = /\A(?:sig|signature|token|secret|password|passwd|pwd|credentials?|auth|authorization|jwt|hmac|key|apikey)\z/i.freeze
+    # A word of a key ends at what is no ASCII letter or digit, and at a change of case.
+    WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+/n.freeze
+    ESCAPE = /%(\h\h)/n.freeze
     # An IPv6 address. A URL has it in brackets (RFC 3986 §3.2.2) and without a zone, which only this machine understands.
     # It is not validated; the resolver does that.
     IPV6 = /\A(\h*:[\h:.]*)(?:%.*)?\z/.freeze
     WHOLE = %r{\A[a-z][a-z0-9+.\-]*://}in.freeze
-    private_constant :BEFORE_AUTHORITY, :AUTHORITY, :NO_PORT, :SIGNATURE, :IPV6, :WHOLE
+    PORTS = { "http" => 80, "https" => 443 }.freeze
+    private_constant :BEFORE_AUTHORITY, :AUTHORITY, :NO_PORT, :SECRET, :WORD, :ESCAPE, :IPV6, :WHOLE, :PORTS
 
     class << self
       # @return [String] *text* without secrets
       def url(text)
         bytes = text.b # it may be in no encoding at all
-        return text unless bytes.include?("@") || (bytes.include?("?") && SIGNATURE =~ bytes.tr("?", "&"))
+        return text unless bytes.include?("@") || bytes.include?("?")
 
-        signatures(credentials(bytes)).force_encoding(text.encoding)
+        query(credentials(bytes)).force_encoding(text.encoding)
       end
 
       # @return [String] class and message of *error*, whose host may have been given with a password
@@ -33,16 +37,30 @@ module Onewrite
         "an error without a message"
       end
 
-      # @param target [String] of the request line: most often a path, but also a whole URL or `*` (RFC 9112 §3.2)
-      # @return [String] the URL of a request, before redaction
-      def join(tls, address, port, target)
-        return target if target.b =~ WHOLE
+      # @return [String] scheme, host and port, as `http://host`; without the scheme's own port, and without user and password
+      def origin(tls, address, port)
+        scheme = tls ? "https" : "http"
+        whole = "#{scheme}://#{authority(address, port)}"
+        PORTS[scheme] == port ? whole.chomp(":#{port}") : whole
+      end
 
-        ipv6 = IPV6.match(address.to_s)
-        origin = "#{tls ? "https" : "http"}://#{ipv6 ? "[#{ipv6[1]}]" : address}:#{port}"
-        return origin if target == "*"
+      # @return [String] host and port
+      def authority(address, port)
+        host = address.to_s.rpartition("@").last
+        ipv6 = IPV6.match(host)
+        "#{ipv6 ? "[#{ipv6[1]}]" : host}:#{port}"
+      end
 
-        target.start_with?("/") ? origin + target : "#{origin}/#{target}"
+      # @param origin [String] as of {origin}
+      # @param target [String, Object] of the request line: most often a path, but also a whole URL or `*` (RFC 9112 §3.2)
+      # @return [String] the URL of a request, before redaction, in UTF-8; bytes that are none are percent-encoded
+      def join(origin, target)
+        bytes = target.to_s.b
+        unless bytes =~ WHOLE
+          bytes = "" if bytes == "*"
+          bytes = "#{origin.b}#{"/" unless bytes.empty? || bytes.start_with?("/")}#{bytes}"
+        end
+        bytes.force_encoding(Encoding::UTF_8).scrub { |bad| bad.b.gsub(/./mn) { |byte| format("%%%02X", byte.ord) } }
       end
 
       private
@@ -55,10 +73,17 @@ module Onewrite
         last && last >= 0 ? bytes.byteslice(0, from) + bytes.byteslice(from + last + 1, bytes.bytesize) : bytes
       end
 
-      def signatures(bytes)
+      def query(bytes)
         rest, hash, fragment = bytes.partition("#")
         path, mark, query = rest.partition("?")
-        path + mark + query.gsub(SIGNATURE, '\1\2=REDACTED') + hash + fragment
+        path + mark + query.gsub(/[^&=]+=[^&]*/n) { |pair| pair(pair) } + hash + fragment
+      end
+
+      # The first `=` ends the key.
+      def pair(pair)
+        key = pair.partition("=").first
+        words = key.gsub(ESCAPE) { |escape| escape[1, 2].hex.chr }.scan(WORD)
+        words.any? { |word| SECRET =~ word } ? "#{key}=REDACTED" : pair
       end
     end
   end

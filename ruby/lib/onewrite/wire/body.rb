@@ -70,9 +70,9 @@ module Onewrite
 
       private
 
-      # For a request without `body`.
-      # @return [Symbol, nil] how a body is written that may block, see {HeldSocket#write_request}. The server may need the
-      #   head, or the first chunk, long before the next one.
+      # For a request without `body`. The server may need the head, or the first chunk, long before the next one.
+      # @return [Symbol, nil] how a body is written that may block: :chunk joins the parts of a chunk, :piece nothing; nil for a
+      #   body that cannot block
       def onewrite_waits
         if @body_stream
           return if Body.source?(@body_stream)

@@ -12,30 +12,34 @@ module Onewrite
         # @return [Integer] connections whose socket did not take the option
         attr_reader :failures
 
-        # Sets the option and reads it back (JRuby cannot read it). Unix sockets, which have no such option, are skipped.
-        def set(io, on)
-          return unless BasicSocket === io && tcp?(io)
+        # @param io [Object] of a Net::BufferedIO
+        # @return [BasicSocket, nil] the TCP socket under it; nil for a Unix socket or an io that is no socket
+        def tcp(io)
+          io = io.to_io if Object === io && io.respond_to?(:to_io)
+          io if BasicSocket === io && (TCPSocket === io || io.local_address.ip?)
+        rescue SystemCallError, IOError
+          nil
+        end
 
-          io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0)
-          failed("it reads back as #{!on}") if on?(io) == !on
+        # Sets the option and reads it back (JRuby cannot read it).
+        # @param tcp [BasicSocket, nil] as of {tcp}
+        def set(tcp, on)
+          return unless tcp
+
+          tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0)
+          failed("it reads back as #{!on}") if on?(tcp) == !on
         rescue SystemCallError => e
           failed(e.class)
         end
 
         # @return [Boolean, nil] nil where it is unknown
-        def on?(io)
-          io.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if BasicSocket === io
+        def on?(tcp)
+          tcp.getsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY).bool if tcp
         rescue SystemCallError, IOError
           nil
         end
 
         private
-
-        def tcp?(io)
-          io.local_address.ip?
-        rescue SystemCallError
-          false
-        end
 
         def failed(why)
           return if (@failures += 1) > 1

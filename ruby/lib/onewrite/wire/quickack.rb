@@ -9,10 +9,11 @@ module Onewrite
     module Quickack
       AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 
-      def self.set(io)
-        return unless AVAILABLE && BasicSocket === io
+      # @param tcp [BasicSocket, nil]
+      def self.set(tcp)
+        return unless AVAILABLE && tcp
 
-        io.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
+        tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1)
       rescue SystemCallError
         nil # this socket has no such option, and works without
       end

@@ -1,0 +1,203 @@
+# frozen_string_literal: true
+
+require "net/protocol"
+require "onewrite/wire/nodelay"
+
+module Onewrite
+  # The patches of Net::HTTP.
+  module NetHTTP
+    # The library's class. WebMock replaces its constant by a subclass.
+    BufferedIO = Net::BufferedIO.ancestors.grep(Class).take_while { |one| one != Object }.last
+    private_constant :BufferedIO
+
+    # The Net::BufferedIO of one connection. It takes the place of the library's own object when the connection opens, and
+    # holds what the adapter knows of the connection, so all of it ends with the connection.
+    #
+    # It differs from Net::BufferedIO in `write`, and only while a request is written: there it joins head and body. What is
+    # joined goes through the library's `write`, so write_timeout holds, and a method that a gem puts over `write` or over the
+    # io gets every byte. With debug_output nothing is joined, so that the log has the library's entries.
+    #
+    # The file is kept to the syntax of Ruby 1.9 ({Legacy}).
+    class Socket < BufferedIO
+      EMPTY = "".freeze
+      CHUNK_END = "\r\n".freeze
+      SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
+      # Before Ruby 2.6 a chunk is three writes: size line, data, CRLF.
+      PIECES = instance_method(:write).arity == 1
+      private_constant :EMPTY, :CHUNK_END, :SIZE_LINE, :PIECES
+
+      @count = 0
+
+      class << self
+        # @param socket [Net::BufferedIO] of exactly that class, not used any more
+        # @return [Socket] with its variables
+        def take_over(socket)
+          made = allocate
+          socket.instance_variables.each { |name| made.instance_variable_set(name, socket.instance_variable_get(name)) }
+          made.__send__(:onewrite_initialize)
+          made
+        end
+
+        # Whether nothing but the library's class makes *socket* what it is: no subclass, and no methods of its own.
+        def takes?(socket)
+          socket.instance_of?(superclass) && socket.singleton_methods.empty?
+        end
+
+        # @return [Integer, nil] nil in a Ractor, where no hook is called
+        def next_id
+          @count += 1
+        rescue StandardError # Ractor::IsolationError
+          nil
+        end
+      end
+
+      # @return [Integer] its number in this process
+      attr_reader :onewrite_id
+      # @return [BasicSocket, nil] the TCP socket under TLS and buffer
+      attr_reader :onewrite_tcp
+      # @return [Boolean] whether a request is written in part
+      attr_reader :onewrite_sending
+      # @return [Integer] bytes and writes of the last request
+      attr_reader :onewrite_bytes, :onewrite_writes
+      # @return [Integer] requests begun
+      attr_accessor :onewrite_requests
+      # @return [Timing, nil] call under way
+      attr_accessor :onewrite_call
+      # @return [Timing, nil] of the `start` that opened the connection, until the first request
+      attr_accessor :onewrite_opening
+      # @return [Integer, nil] end of the last timed call
+      attr_accessor :onewrite_idle_since
+      # @return [Array, nil] origin, wall clock and proxy of its timed calls
+      attr_accessor :onewrite_common
+      # @return [Array, nil] the kernel's counters when they were last read, and the number of the request before
+      attr_accessor :onewrite_counters
+      # @return [Boolean] whether the library's own `connect` opened it
+      attr_accessor :onewrite_by_library
+      # @return [Boolean] whether `io` was called since this was set to false
+      attr_accessor :onewrite_taken
+
+      # Writes one request in the block.
+      # @param limit [Integer] most bytes to join; 0 joins nothing
+      # @param chunks [Boolean] whether the parts of a chunk are one write
+      def onewrite_send(limit, chunks)
+        @onewrite_limit = limit
+        @onewrite_held = limit > 0 && !@debug_output ? EMPTY : nil
+        @onewrite_chunks = chunks && !@debug_output
+        @onewrite_bytes = @onewrite_writes = 0
+        @onewrite_sending = true
+        result = yield
+        if (held = @onewrite_held)
+          @onewrite_held = nil
+          onewrite_put(held) unless held.empty?
+        end
+        result
+      rescue StandardError
+        onewrite_flush_after_error
+        raise
+      ensure
+        @onewrite_held = nil # no byte is left for the next request
+        @onewrite_sending = false # unless a Fiber is never resumed
+      end
+
+      # Keeps a copy, because the program or the library may change the String. A dup will not do: IO.copy_stream reads into a
+      # String without giving up what others share with it.
+      def write(*strs)
+        return super unless @onewrite_sending
+
+        if (held = @onewrite_held)
+          str = strs[0]
+          if strs.size == 1 && str.instance_of?(String) && held.bytesize + (size = str.bytesize) <= @onewrite_limit
+            @onewrite_held = Encoding.compatible?(held, str) ? held + str : [held, str].pack("a*a*")
+            return size
+          end
+          return onewrite_write_rest(strs)
+        end
+        if @onewrite_chunks && (strs.size > 1 || PIECES)
+          strs = onewrite_chunk(strs)
+          return strs if strs.is_a?(Integer)
+        end
+        if @onewrite_writes == 0 && (call = @onewrite_call)
+          call.request_start = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          call.emit(:request_start, call.request_start) if call.listeners
+        end
+        @onewrite_writes += 1
+        size = super(*strs)
+        @onewrite_bytes += size if size.is_a?(Integer)
+        size
+      end
+      alias << write
+      # What was held: not seen again by a method that a gem put over `write` of this object, which had it before.
+      alias onewrite_put write
+      private :onewrite_put
+
+      # Whoever takes the io may write to it or wait for it.
+      def io
+        onewrite_flush if @onewrite_held
+        @onewrite_taken = true
+        super
+      end
+
+      private
+
+      def onewrite_initialize
+        @onewrite_tcp = Wire::Nodelay.tcp(@io)
+        @onewrite_id = Socket.next_id
+        @onewrite_requests = @onewrite_bytes = @onewrite_writes = @onewrite_limit = 0
+        @onewrite_sending = @onewrite_taken = @onewrite_chunks = @onewrite_by_library = false
+        @onewrite_held = @onewrite_call = @onewrite_opening = @onewrite_idle_since = @onewrite_common = @onewrite_counters = nil
+      end
+
+      # Writes what is held.
+      def onewrite_flush
+        held = @onewrite_held
+        @onewrite_held = nil
+        onewrite_put(held) unless held.empty?
+        @onewrite_held = EMPTY
+      end
+
+      # What is more than the limit, or no String of exactly that class: the first write is full, and the rest follows.
+      def onewrite_write_rest(strs)
+        size = 0
+        strs.each do |str|
+          if (held = @onewrite_held)
+            exact = str.instance_of?(String)
+            cut = exact ? [@onewrite_limit - held.bytesize, str.bytesize].min : 0
+            held = [held, str.byteslice(0, cut)].pack("a*a*") if cut > 0
+            size += cut
+            if exact && cut == str.bytesize
+              @onewrite_held = held
+              next
+            end
+            @onewrite_held = nil
+            onewrite_put(held) unless held.empty?
+            str = str.byteslice(cut, str.bytesize - cut) if cut > 0
+          end
+          size += onewrite_put(str)
+        end
+        size
+      end
+
+      # Size line, data and CRLF are one write.
+      # @return [Array<String>, Integer] what to write now, or the size of what is kept for the rest of the chunk
+      def onewrite_chunk(strs)
+        return [strs.pack("a*" * strs.size)] if strs.size > 1 && strs.all? { |str| str.instance_of?(String) }
+        return strs unless PIECES && (str = strs[0]).instance_of?(String)
+
+        before = @onewrite_chunks
+        return strs unless before.is_a?(String) || SIZE_LINE =~ str.b
+
+        before = before.is_a?(String) ? before : EMPTY
+        chunk = [before, str].pack("a*a*")
+        @onewrite_chunks = before.empty? || str != CHUNK_END ? chunk : true
+        @onewrite_chunks == true ? [chunk] : str.bytesize
+      end
+
+      # The library has sent the bytes held when a source of the body fails. Its error is the one to raise.
+      def onewrite_flush_after_error
+        onewrite_flush if @onewrite_held
+      rescue SystemCallError, IOError, Timeout::Error
+        nil
+      end
+    end
+  end
+end
