@@ -184,7 +184,7 @@ module Onewrite
         return strs unless PIECES && (str = strs[0]).instance_of?(String)
 
         before = @onewrite_chunks
-        return strs unless before.is_a?(String) || SIZE_LINE =~ str.b
+        return strs unless before.is_a?(String) || SIZE_LINE =~ [str].pack("a*")
 
         before = before.is_a?(String) ? before : EMPTY
         chunk = [before, str].pack("a*a*")
