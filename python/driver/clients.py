@@ -70,7 +70,7 @@ def library_class(value: typing.Any) -> str:
         (
             cls
             for cls in type(value).__mro__
-            if cls.__module__.partition(".")[0] in libraries and "_onewrite_in_front" not in vars(cls)
+            if cls.__module__.partition(".")[0] in libraries and "_onewrite_behind" not in vars(cls)
         ),
         type(value),
     )

@@ -246,7 +246,7 @@ def test_an_answer_that_came_before_its_request(runtime: str, way: str, tap: typ
 # -- install() --------------------------------------------------------------------------------------
 
 
-def test_install_reaches_the_clients_that_are_made_while_it_is_in_force(tap: typing.Any) -> None:
+def test_install_reaches_clients_made_before_it_and_while_it_is_in_force(tap: typing.Any) -> None:
     """Its hooks and those of a transport add."""
     server = tap()
     timings: list[onewrite.Timing] = []
@@ -260,7 +260,7 @@ def test_install_reaches_the_clients_that_are_made_while_it_is_in_force(tap: typ
             between = stack.enter_context(httpx.Client())
             for installed in (True, False):
                 for http, segments, records in (
-                    (older, 2, (0, 0)),
+                    (older, 1 + (not installed), (8 * installed, 0)),
                     (between, 1 + (not installed), (8 * installed, 0)),
                     (mine, 1, (8 * installed, 8)),
                 ):
@@ -274,7 +274,7 @@ def test_install_reaches_the_clients_that_are_made_while_it_is_in_force(tap: typ
 
 def test_status_says_what_is_patched() -> None:
     onewrite.httpx.install()
-    name = "httpcore.ConnectionPool.__init__"
+    name = "httpcore.ConnectionPool.handle_request"
     assert onewrite.status().patches[name] == "patched"
     onewrite.httpx.uninstall()
     assert onewrite.status().patches[name] == "stock"

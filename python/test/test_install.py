@@ -303,7 +303,6 @@ def test_versions_that_are_supported(version: str, monkeypatch: pytest.MonkeyPat
     [
         ({"coalesce_max": 16385}, ValueError),
         ({"quickack": "true"}, TypeError),
-        ({"no_such_option": True}, TypeError),
         ({"on_timing": 3}, TypeError),
         ({"listener": object()}, TypeError),
     ],
@@ -322,6 +321,18 @@ def test_bad_options_in_code_are_refused_at_once(
 ) -> None:
     with pytest.raises(error, match=next(iter(keywords))):
         make(**keywords)
+
+
+@pytest.mark.parametrize("make", [onewrite.requests.Adapter, onewrite.install])
+def test_an_option_that_does_not_exist_is_refused_at_once(make: typing.Any) -> None:
+    with pytest.raises(TypeError, match="no_such_option"):
+        make(no_such_option=True)
+
+
+@pytest.mark.parametrize("library", [urllib3, onewrite])
+def test_what_is_not_ours_is_refused_where_urllib3_refuses_it(library: typing.Any) -> None:
+    with library.PoolManager(no_such_option=True) as http, pytest.raises(TypeError, match="no_such_option"):
+        http.connection_from_url("http://h/")
 
 
 def test_the_kill_switch_leaves_urllib3_as_it_was() -> None:

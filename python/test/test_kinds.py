@@ -135,36 +135,45 @@ def test_what_urllib3_wrote_before_its_error_is_sent() -> None:
     assert heads[0] == heads[1]
 
 
-class Cancelling:
-    """Raises anything but what ends a program."""
-
+class Raising:
     def __init__(self, error: type[BaseException]) -> None:
         self.error = error
 
-    def __call__(self, timing: onewrite.Timing) -> None:
+    def __call__(self, given: object) -> None:
         raise self.error
 
 
-@pytest.mark.parametrize("error", [asyncio.CancelledError, GeneratorExit, RecursionError, BaseException])
+@pytest.mark.parametrize("error", [asyncio.CancelledError, RecursionError, OSError, Exception])
 @pytest.mark.parametrize("preload", [True, False])
-def test_what_a_hook_raises_is_swallowed(error: type[BaseException], preload: bool, tap: typing.Any) -> None:
+def test_the_error_of_a_hook_is_swallowed(error: type[BaseException], preload: bool, tap: typing.Any) -> None:
     records: list[onewrite.Timing] = []
-    onewrite.install(on_timing=Cancelling(error))
+    onewrite.install(on_timing=Raising(error))
     onewrite.install(on_timing=records.append)
     before = onewrite.hook_failures()
     assert urllib3.request("GET", tap().url(), preload_content=preload).data == b"ok"
     assert (onewrite.hook_failures(), len(records)) == (before + 1, 1)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_what_ends_a_program_passes_after_the_other_hooks(error: type[BaseException], tap: typing.Any) -> None:
-    records: list[onewrite.Timing] = []
-    onewrite.install(on_timing=Cancelling(error))
-    onewrite.install(on_timing=records.append)
-    with pytest.raises(error):
-        urllib3.request("GET", tap().url())
-    onewrite.status()
-    assert len(records) == 1
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
+@pytest.mark.parametrize("name", ["on_timing", *(name for name in vars(onewrite.TimingListener) if name[:3] == "on_")])
+def test_what_stops_a_thread_passes_and_keeps_the_place_in_the_pool(
+    name: str, error: type[BaseException], tap: typing.Any
+) -> None:
+    raising = Raising(error)
+    made: typing.Any = {"on_timing": raising}
+    if name != "on_timing":
+        made = {"listener": type("Listener", (onewrite.TimingListener,), {name: lambda self, event: raising(event)})()}
+    url = tap(lambda peer, seen: peer.send(reply(seen.line.split()[1].encode()))).url("/")
+    installation = onewrite.install(**made)
+    with urllib3.PoolManager(maxsize=1, block=True, retries=False) as http:
+        if name not in ("on_queue_start", "on_queue_end", "on_dns_start", "on_dns_end", "on_tls_start", "on_tls_end",
+                        "on_informational"):  # fmt: skip
+            with pytest.raises(error):
+                http.request("GET", url + "a")
+        installation.remove()
+        pool: typing.Any = http.connection_from_url(url).pool
+        assert pool.qsize() == 1
+        assert http.request("GET", url + "b", pool_timeout=20).data == b"/b"
 
 
 async def coroutine(timing: onewrite.Timing) -> None: ...

@@ -72,7 +72,7 @@ class With:
 def types(value: typing.Any, depth: int = 3, seen: tuple[int, ...] = ()) -> typing.Any:
     """The types of *value* and of all that it refers to, by attribute name."""
     cls = type(value)  # while a recorded response is read, onewrite's class stands in front of it
-    found: dict[str, typing.Any] = {"": cls.__bases__[1] if "_onewrite_in_front" in vars(cls) else cls}
+    found: dict[str, typing.Any] = {"": vars(cls).get("_onewrite_behind", cls)}
     if depth and type(value).__module__.partition(".")[0] in ("urllib3", "http", "socket", "io", "_io", "onewrite"):
         names = {"_update_chunk_length", "_decode"} & set(dir(value))  # which hooks replace
         names |= {name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())}
@@ -85,7 +85,7 @@ def types(value: typing.Any, depth: int = 3, seen: tuple[int, ...] = ()) -> typi
 
 
 #: The pool and the connection are of onewrite's classes, where those are used.
-IGNORED = {"_pool", "_connection", "pool", "connection", "retries", "_onewrite_call"}
+IGNORED = {"_pool", "_connection", "pool", "connection", "retries", "_onewrite"}
 
 ANSWERS = {
     "short": reply(b"hello"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import pathlib
 import re
@@ -290,63 +289,6 @@ def test_a_broken_exporter_harms_nobody(tap: typing.Any) -> None:
     assert "onewrite.total_ns" in (telemetry.spans()[0].attributes or {})
     assert telemetry.metrics()["onewrite.wait.duration"][0].count == 1
     telemetry.close()
-
-
-class Locked(LogRecordProcessor):
-    """Holds a lock when the collector comes, as any part of an SDK may."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.told: list[str] = []
-        self.stuck = False
-
-    def on_emit(self, log_record: typing.Any) -> None:
-        if not self.lock.acquire(timeout=2):
-            self.stuck = True
-            return
-        try:
-            self.told.append(log_record.log_record.attributes["url.full"])
-            gc.collect()
-        finally:
-            self.lock.release()
-
-    def shutdown(self) -> None: ...
-
-    def force_flush(self, timeout_millis: int = 0) -> bool:
-        return True
-
-
-class Holder:
-    """Closes its response when it goes; part of a ring, so it is the collector that lets it go."""
-
-    def __init__(self, response: typing.Any) -> None:
-        self.ring = self
-        responses.append(response)
-
-    def __del__(self) -> None:
-        responses.pop().close()
-
-
-responses: list[typing.Any] = []
-
-
-def test_a_response_that_the_collector_closes_while_the_sdk_holds_a_lock(telemetry: Telemetry, tap: typing.Any) -> None:
-    processor = Locked()
-    provider = LoggerProvider(shutdown_on_exit=False)
-    provider.add_log_record_processor(processor)
-    onewrite.opentelemetry.instrument(meter_provider=telemetry.meter_provider, logger_provider=provider)
-    server = tap()
-    http = urllib3.PoolManager(maxsize=2)
-    gc.disable()
-    try:
-        Holder(http.request("GET", server.url("/forgotten"), preload_content=False))
-        http.request("GET", server.url("/a"))  # its end is told, and the collector finds the other meanwhile
-        http.request("GET", server.url("/b"))
-    finally:
-        gc.enable()
-    assert not processor.stuck
-    assert sorted(processor.told) == [server.url(path) for path in ("/a", "/b", "/forgotten")]
-    http.clear()
 
 
 def test_hooks_that_are_switched_off(telemetry: Telemetry, tap: typing.Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import copy
 import gc
@@ -174,78 +173,6 @@ def test_a_response_that_is_freed_unread_in_a_cycle_ends_its_call(how: str, cycl
     finally:
         gc.enable()
         http.clear()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the socket's: "unclosed"
-@pytest.mark.parametrize("answered", [True, False])
-def test_a_finalizer_that_sends_in_the_collector(answered: bool, tap: typing.Any) -> None:
-    """Its record waits for the next call, as that of the unread response does."""
-    timings: list[onewrite.Timing] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        nobody = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-    unread = tap(unfinished).url("/unread")
-    url = tap().url("/last") if answered else nobody
-    http = onewrite.PoolManager(on_timing=timings.append, retries=False)
-    sent = []
-
-    class Session:
-        def __init__(self) -> None:
-            self.cycle = self, http.request("GET", unread, preload_content=False)
-            self.cycle[1].itself = self.cycle
-
-        def __del__(self) -> None:
-            with contextlib.suppress(urllib3.exceptions.HTTPError):
-                http.request("POST", url)
-            sent.append(len(timings))
-
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(2):
-            Session()
-        gc.collect()
-        assert sent == [0, 0], "no hook is called in the collector"
-        onewrite.status()
-        assert sorted(timing.url for timing in timings) == sorted([unread, url] * 2)
-    finally:
-        gc.enable()
-        http.clear()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the socket's: "unclosed"
-def test_a_finalizer_that_reads_in_the_collector(tap: typing.Any) -> None:
-    """The events of its end wait for the next call; what it sends itself has a record and no events."""
-    timings: list[onewrite.Timing] = []
-    events: list[tuple[str, str]] = []
-
-    class Listener(onewrite.TimingListener):
-        def on_event(self, event: onewrite.Event) -> None:
-            events.append((event.timing.url.rpartition("/")[2], event.name))
-
-    class Session:
-        def __init__(self) -> None:
-            self.cycle = self, http.request("GET", server.url("/read"), preload_content=False)
-
-        def __del__(self) -> None:
-            self.cycle[1].read()
-            http.request("POST", server.url("/last"))
-
-    server = tap()
-    http = onewrite.PoolManager(on_timing=timings.append, listener=Listener())
-    gc.collect()
-    gc.disable()
-    try:
-        Session()
-        begun = [*events]
-        gc.collect()
-        assert (events, timings) == (begun, []), "no hook is called in the collector"
-    finally:
-        gc.enable()
-    onewrite.status()
-    ended = [("read", name) for name in ("response_end", "connection_released", "attempt_end", "call_end")]
-    assert events == [*begun, *ended]
-    assert sorted(timing.url for timing in timings) == [server.url("/last"), server.url("/read")]
-    http.clear()
 
 
 def test_a_process_that_ends_with_an_unread_response_says_nothing_of_it(tap: typing.Any) -> None:

@@ -29,6 +29,10 @@ RECORDS: dict[str, Row] = {
 }
 
 
+def test_the_secret_words() -> None:
+    assert sorted(redact.WORDS) == sorted(json.loads((TABLES / "redaction.json").read_text())["words"])
+
+
 @pytest.mark.parametrize("row", rows("redaction.json"))
 def test_redaction(row: Row) -> None:
     assert redact.redacted(row["url"]) == row["redacted"]
@@ -84,7 +88,7 @@ def timing(described: Row) -> onewrite.Timing:
             made.next_attempt()
         for name, t_ns in one["at"].items():
             setattr(made, name, began + t_ns)
-        for name in ("status", "conn_id", "reused", "idle_ns", "conn_requests", "bytes_received"):
+        for name in ("status", "conn_id", "reused", "idle_ns", "conn_requests", "proxy", "bytes_received"):
             setattr(made, name, one.get(name))
         made._outcome = one["outcome"]
     for name in ("outcome", "error_kind", "error_phase", "started_at_unix_ns"):

@@ -417,7 +417,7 @@ def test_an_ipv6_address_with_a_zone() -> None:
     """RFC 6874: the percent sign of a zone is written %25."""
     with onewrite.PoolManager() as http:
         url = url_of(http.connection_from_url("http://[fe80::1%25eth0]:80/"), "/a")
-    assert url == "http://[fe80::1%25eth0]:80/a"
+    assert url == "http://[fe80::1%25eth0]/a"
     assert urllib3.util.parse_url(url).host == urllib3.util.parse_url("http://[fe80::1%25eth0]/").host
 
 

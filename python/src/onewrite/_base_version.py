@@ -61,7 +61,8 @@ def _unsupported_version() -> str | None:
 _RELIED_ON = {
     "HTTPConnection": "sock socket_options timeout _dns_host _tunnel_host response_class "
     "_new_conn() _tunnel() connect() close() getresponse() request(method,url,body)",
-    "HTTPConnectionPool": "block host pool port scheme _get_conn(timeout) _put_conn(conn) _new_conn() urlopen(retries)",
+    "HTTPConnectionPool": "block conn_kw host pool port proxy scheme "
+    "_get_conn(timeout) _put_conn(conn) _new_conn() urlopen(retries)",
     "HTTPResponse": "_connection _original_response "
     "read() read_chunked() stream() drain_conn() release_conn() tell() _handle_chunk()",
     "PoolManager": "urlopen() _new_pool(scheme,host,port)",

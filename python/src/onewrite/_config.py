@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import logging
 import os
 import typing
@@ -26,15 +25,22 @@ class Options:
     coalesce_max: int = RECORD
     quickack: bool = False
 
-    @functools.cached_property
-    def nodelay(self) -> bool:
-        """Whether TCP_NODELAY is set."""
-        return not (self.nodelay_disabled or self.observe or self.disabled)
+    #: Whether TCP_NODELAY is set.
+    nodelay: typing.ClassVar[bool]
+    #: Up to how many bytes head and body are joined; 0 where writes are left to the base library.
+    limit: typing.ClassVar[int]
+    #: Whether TCP_QUICKACK is set.
+    acknowledge: typing.ClassVar[bool]
 
-    @functools.cached_property
-    def limit(self) -> int:
-        """Up to how many bytes head and body are joined; 0 where writes are left to the base library."""
-        return 0 if self.coalesce_disabled or self.observe or self.disabled else self.coalesce_max
+    def __post_init__(self) -> None:
+        stock = self.observe or self.disabled
+        derived = {
+            "nodelay": not (self.nodelay_disabled or stock),
+            "limit": 0 if self.coalesce_disabled or stock else self.coalesce_max,
+            "acknowledge": self.quickack and not stock,
+        }
+        for name, value in derived.items():  # read for each request: attributes of the object are found fastest
+            object.__setattr__(self, name, value)
 
 
 #: The kill switch implies every other switch.

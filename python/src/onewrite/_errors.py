@@ -69,6 +69,13 @@ def kind_of(error: BaseException) -> str:
     """Return the error kind, or "cancelled"."""
     if not isinstance(error, Exception):
         return "cancelled"  # KeyboardInterrupt, GeneratorExit, CancelledError, gevent.Timeout
+    try:
+        return _kind_of(error)
+    except Exception:  # attributes and arguments of a user's exception run the user's code
+        return "other"
+
+
+def _kind_of(error: Exception) -> str:
     wrapped = chain(error)
     names = set[str]().union(*map(_names, wrapped))
     # "EOF occurred in violation of protocol": the peer closed without a TLS close_notify.

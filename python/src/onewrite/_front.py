@@ -8,9 +8,14 @@ a tracer wrapped, before or after; and wrappers stay where they are.
 from __future__ import annotations
 
 import functools
-import sys
+import logging
 import types
 import typing
+
+log = logging.getLogger("onewrite")
+
+#: What an object of a base library carries: one attribute of this name.
+ATTRIBUTE = "_onewrite"
 
 
 def in_front(front: type, cls: type) -> type:
@@ -18,81 +23,77 @@ def in_front(front: type, cls: type) -> type:
     if issubclass(cls, front):
         return cls
     for found in type.__subclasses__(cls):
-        if found.__bases__ == (front, cls) and "_onewrite_in_front" in found.__dict__:
+        if found.__bases__ == (front, cls) and "_onewrite_behind" in found.__dict__:
             return found
+    behind = cls.__dict__.get("_onewrite_behind", cls)
     names = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
-        "__class__": property(lambda self: cls, vars(object)["__class__"].__set__),
-        "_onewrite_in_front": True,
+        "__class__": property(lambda self: behind, vars(object)["__class__"].__set__),
+        "_onewrite_behind": behind,
     }
     return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
 
 
-def put(front: type, instance: typing.Any, lasting: bool = False) -> bool:
-    """Put *front* before the class of *instance*; return whether it is there now.
+_missed = 0
 
-    CPython finds the attributes of an object slowly after a change of its class, unless it gets a new dict. That pays
-    for an object that is *lasting*. A dict that the user's code shares stays.
-    """
+
+def missed() -> int:
+    """Return how many objects and calls install() did not reach."""
+    return _missed
+
+
+def miss(what: str) -> None:
+    """Count *what*, which install() does not reach, and log the first."""
+    global _missed
+    _missed += 1
+    if _missed == 1:
+        log.warning("onewrite does not reach %s; status().missed counts what it does not reach", what)
+
+
+def put(front: type, instance: typing.Any) -> bool:
+    """Put *front* before the class of *instance*; return whether it is there now."""
     cls = type(instance)
     if not issubclass(cls, front):
         try:
             instance.__class__ = in_front(front, cls)
-            if lasting and _references(instance) == _UNSHARED:
-                instance.__dict__ = {**instance.__dict__}
         except Exception:  # the class of its objects cannot change, or its metaclass refuses in whatever way
+            miss(f"objects of {cls.__module__}.{cls.__qualname__}, whose class cannot change")
             return False
     return True
 
 
-def _references(instance: typing.Any) -> int:
-    return sys.getrefcount(instance.__dict__)
+def put_on_new(front: type, instance: typing.Any) -> bool:
+    """Put *front* before the class of *instance*, which its constructor has just made.
+
+    CPython finds the attributes of an object slowly after a change of its class, unless it gets a new dict. Objects
+    of a user's class keep theirs, which may be shared.
+    """
+    behind = type(instance)
+    if not put(front, instance):
+        return False
+    if behind.__module__.startswith("urllib3.") and type(instance) is not behind:
+        instance.__dict__ = {**instance.__dict__}
+    return True
 
 
 class Front:
-    """Base of the classes that stand in front. To isinstance() and pickle the object is of the class behind."""
+    """Base of the classes that stand in front. To isinstance(), pickle and copy the object is of the class behind."""
 
     def __reduce_ex__(self, protocol: typing.SupportsIndex) -> typing.Any:
         found = super().__reduce_ex__(protocol)
         if isinstance(found, str):
             return found
         made, arguments, *rest = found
+        if rest and isinstance(rest[0], dict):
+            rest[0] = {name: value for name, value in rest[0].items() if not name.startswith(ATTRIBUTE)}
         return (made, tuple(self.__class__ if one is type(self) else one for one in arguments), *rest)
 
     def __init_subclass__(cls, **keywords: typing.Any) -> None:
         """Call the hook of the class behind for a subclass that a user writes, not for one that in_front() makes."""
-        if "_onewrite_in_front" not in cls.__dict__:
+        if "_onewrite_behind" not in cls.__dict__:
             super().__init_subclass__(**keywords)
-
-
-_UNSHARED = _references(Front())
-
-_asleep: list[tuple[type, str, typing.Any]] = []
-
-
-_Class = typing.TypeVar("_Class", bound=type)
-
-
-def asleep(*names: str) -> typing.Callable[[_Class], _Class]:
-    """Take the methods *names* off a class until wake(): while nobody has given a hook they cost nothing."""
-
-    def take(cls: _Class) -> _Class:
-        for name in names:
-            _asleep.append((cls, name, cls.__dict__[name]))
-            delattr(cls, name)
-        return cls
-
-    return take
-
-
-def wake() -> None:
-    """Put these methods on their classes, in the order of their names: from now on there are hooks."""
-    while _asleep:
-        cls, name, method = _asleep[0]
-        setattr(cls, name, method)
-        del _asleep[:1]  # last: another thread may do the same meanwhile
 
 
 class _Placed(typing.NamedTuple):

@@ -1,9 +1,12 @@
 """install(), uninstall() and status(): the same behaviour for every user of urllib3 in this process.
 
-install() replaces ``__init__`` of urllib3's HTTPConnection and HTTPConnectionPool. Each connection and pool made from
-then on gets a class with onewrite's in front of its own. botocore, docker, vcrpy, urllib3's SOCKS support and users'
-own code derive from these classes, and are reached. ``PoolManager.urlopen`` is replaced, too: a redirect to another
-host is an attempt of the same call, and only the manager sees that.
+install() replaces functions of urllib3's classes:
+
+- ``__init__`` of HTTPConnection and HTTPConnectionPool. Each object made from then on gets a class with onewrite's in
+  front of its own. botocore, docker, vcrpy, urllib3's SOCKS support and users' own code derive from these classes;
+- ``HTTPConnectionPool._new_conn``, which reaches a pool that is older than install();
+- with the first hook ``PoolManager.urlopen``: a redirect to another host is an attempt of the same call, and only the
+  manager sees that.
 """
 
 from __future__ import annotations
@@ -12,18 +15,21 @@ import dataclasses
 import sys
 import typing
 
+if typing.TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 import urllib3
 import urllib3.connection
 import urllib3.connectionpool
 import urllib3.poolmanager
 
 from . import _base_version, _config, _front
-from ._settings import Installation, OnTiming, installations
-from ._timing.events import TimingListener
+from ._settings import Arguments, Installation, installations, silenced
 from ._timing.hooks import drain, hook_failures
+from ._timing.record import current
 from ._urllib3.connection import adopt
 from ._urllib3.manager import Manager
-from ._urllib3.pool import TimedPool, run
+from ._urllib3.pool import Pool, run
 from ._version import __version__
 
 _Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
@@ -33,37 +39,38 @@ _Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
 
 def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        hooks = installations.hooks
-        if hooks is None or isinstance(self, Manager):
+        hooks = None if silenced else installations.hooks
+        if (hooks is None and current.get() is None) or isinstance(self, Manager):
             return below(self, method, url, *args, **kwargs)
         return run(hooks, self, None, below.__get__(self, type(self)), method, url, args, kwargs)
 
     return urlopen
 
 
+def _pool_new_conn(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
+    def _new_conn(self: typing.Any) -> typing.Any:
+        if installations.active:
+            _front.put(Pool, self)
+        return below(self)
+
+    return _new_conn
+
+
 _PLACES = (
     (_Connection, "__init__", _front.after_init(installations, adopt)),
-    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put(TimedPool, pool, True))),
+    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(Pool, pool))),
+    (_Pool, "_new_conn", _pool_new_conn),
     (_Manager, "urlopen", _manager_urlopen),
 )
 
 
-def install(
-    *,
-    on_timing: OnTiming | None = None,
-    listener: TimingListener | None = None,
-    nodelay_disabled: bool | None = None,
-    coalesce_disabled: bool | None = None,
-    hooks_disabled: bool | None = None,
-    observe: bool | None = None,
-    coalesce_max: int | None = None,
-    quickack: bool | None = None,
-) -> Installation:
+def install(**options: Unpack[Arguments]) -> Installation:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
-    Call it early: connections that are open already stay as they are. Safe from any thread. Called again, it adds its
-    hooks to those that are there, and its options replace those it names; None leaves an option as it is. With
-    ``ONEWRITE_DISABLED=true`` it does nothing.
+    Call it early: connections that are open already stay as they are, and a pool that is older is reached with its
+    next new connection. Safe from any thread. Called again, it adds its hooks to those that are there, and its options
+    replace those it names; None leaves an option as it is. ``hooks_disabled=True`` ends all hooks of this process.
+    With ``ONEWRITE_DISABLED=true`` it does nothing.
 
     ``on_timing`` is called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
     ``listener``, a :class:`onewrite.TimingListener`, gets each event as it happens. The README describes the options.
@@ -75,18 +82,9 @@ def install(
     if not _config.DEFAULTS.disabled:
         _base_version.require()
     with installations.lock:
-        installation = installations.add(
-            on_timing=on_timing,
-            listener=listener,
-            nodelay_disabled=nodelay_disabled,
-            coalesce_disabled=coalesce_disabled,
-            hooks_disabled=hooks_disabled,
-            observe=observe,
-            coalesce_max=coalesce_max,
-            quickack=quickack,
-        )
+        installation = installations.add(options)
         if installations.active:
-            for owner, name, make in _PLACES if installations.hooks is not None else _PLACES[:2]:
+            for owner, name, make in _PLACES if installations.hooks is not None else _PLACES[:3]:
                 _front.place(owner, name, make)
     return installation
 
@@ -121,9 +119,11 @@ class Status:
     patches: dict[str, str]
     #: Options of install(); without it those of the environment.
     options: dict[str, bool | int]
-    #: How many hooks of install() are set, and how many times a hook of this process raised.
+    #: How many hooks of install() are called, and how many times a hook of this process raised.
     hooks: int
     hook_errors: int
+    #: How many calls on pools older than install(), and objects whose class cannot change, were not reached.
+    missed: int
 
     def to_dict(self) -> dict[str, typing.Any]:
         """Return the same as a dict of plain values, with the names of the other languages."""
@@ -135,7 +135,7 @@ class Status:
         lines = [
             f"onewrite {self.version} over {self.base['name']} {self.base['version']}",
             f"install(): {state}" + (", observing only" if self.enabled and self.options["observe"] else ""),
-            f"hooks of install(): {self.hooks}; {self.hook_errors} hook errors",
+            f"hooks of install(): {self.hooks}; {self.hook_errors} hook errors; {self.missed} not reached",
             "options: " + ", ".join(f"{name}={value}" for name, value in self.options.items()),
         ]
         return "\n".join([*lines, *(f"  {name}: {state}" for name, state in self.patches.items())])
@@ -162,6 +162,7 @@ def status() -> Status:
             for owner, name, active in places
         },
         options=dataclasses.asdict(installations.options),
-        hooks=0 if installations.hooks is None else installations.hooks.count(),
+        hooks=0 if installations.hooks is None or silenced else installations.hooks.count(),
         hook_errors=hook_failures(),
+        missed=_front.missed(),
     )

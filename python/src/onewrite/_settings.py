@@ -7,7 +7,7 @@ import threading
 import typing
 
 from . import _config
-from ._front import wake
+from ._timing.events import TimingListener
 from ._timing.hooks import Hooks, both, drain, make_hooks
 from ._timing.record import Timing
 
@@ -15,8 +15,9 @@ OnTiming = typing.Callable[[Timing], object]
 
 
 class Given(typing.TypedDict, total=False):
-    """The arguments of install() but for the listener, for type checkers."""
+    """What install() takes; own classes take it beside the base library's arguments."""
 
+    #: Called once per call with its finished Timing, on the thread of the request.
     on_timing: OnTiming | None
     nodelay_disabled: bool | None
     coalesce_disabled: bool | None
@@ -24,6 +25,12 @@ class Given(typing.TypedDict, total=False):
     observe: bool | None
     coalesce_max: int | None
     quickack: bool | None
+
+
+class Arguments(Given, total=False):
+    """The same with what gets each event."""
+
+    listener: TimingListener | None
 
 
 #: The keyword arguments that own classes and install() take.
@@ -45,10 +52,7 @@ def take(keywords: dict[str, typing.Any], over: _config.Options = _config.DEFAUL
     taken = {name: keywords.pop(name) for name in KEYWORDS & keywords.keys()}
     on_timing, listener = taken.pop("on_timing", None), taken.pop("listener", None)
     options = _config.resolve(taken, over)
-    hooks = make_hooks(on_timing, listener, options.hooks_disabled)
-    if hooks is not None:
-        wake()
-    return Settings(options, hooks)
+    return Settings(options, make_hooks(on_timing, listener, options.hooks_disabled))
 
 
 class Installation:
@@ -67,48 +71,60 @@ class Installation:
         drain()
 
 
+#: The Installations whose hooks_disabled code has switched on. While there is one, no hook of this process is called.
+silenced: set[Installations] = set()
+
+
 class Installations:
     """Adds the hooks of each call of install() to those of the calls before it."""
 
     def __init__(self) -> None:
-        self._renew_lock()
+        self._lock = threading.RLock()
+        self._process = os.getpid()
         self._hooks: dict[object, Hooks | None] = {}
         self.clear()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._renew_lock)
 
-    def _renew_lock(self) -> None:
-        self.lock = threading.RLock()
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock of install(). A forked child makes a new one: a thread of its parent may hold the old one."""
+        if self._process != os.getpid():
+            self._lock, self._process = threading.RLock(), os.getpid()
+        return self._lock
 
     def clear(self) -> None:
         """End them all."""
         with self.lock:
             self._hooks.clear()
+            silenced.discard(self)
             #: From the first call until uninstall(), also when every Installation was removed.
             self.active = False
             #: Options of install(); without a call in force those of the environment.
             self.options = _config.DEFAULTS
             #: What holds for the objects that install() reaches.
             self.in_force = _config.OFF
+            #: The hooks to call.
             self.hooks: Hooks | None = None
 
     def remain(self) -> bool:
         """Return whether there is a call that was not removed."""
         return bool(self._hooks)
 
-    def add(self, **given: typing.Any) -> Installation:
+    def add(self, given: Arguments) -> Installation:
         """Put a call of install() in force; raise TypeError or ValueError for what is wrong with it."""
+        left: dict[str, typing.Any] = {**given}
         with self.lock:
-            options, hooks = take(given, self.options)
-            if given:
+            options, hooks = take(left, self.options)
+            if left:
                 known = ", ".join(sorted(KEYWORDS))
-                raise TypeError(f"install() has no argument {next(iter(given))!r}; it has {known}")
+                raise TypeError(f"install() has no argument {next(iter(left))!r}; it has {known}")
             if options.disabled:
                 return Installation()
             call = object()
             self._hooks[call] = hooks
             self.options = self.in_force = options
             self.active = True
+            if given.get("hooks_disabled") is not None:
+                (silenced.add if options.hooks_disabled else silenced.discard)(self)
             self._combine()
         return Installation(lambda: self._remove(call))
 
@@ -121,7 +137,7 @@ class Installations:
         found: Hooks | None = None
         for hooks in self._hooks.values():
             found = both(hooks, found)
-        self.hooks = found
+        self.hooks = None if self.options.hooks_disabled else found
 
 
 #: What holds for urllib3.

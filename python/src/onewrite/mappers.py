@@ -56,7 +56,7 @@ def otel_attributes(timing: Timing) -> Fields:
 
 _PHASES = (
     "queue_ns", "dns_ns", "connect_ns", "tls_ns", "send_ns", "wait_ns", "receive_ns",
-    "cause", "reused", "conn_id", "conn_requests",
+    "cause", "reused", "conn_id", "conn_requests", "proxy",
 )  # fmt: skip
 
 
@@ -64,8 +64,8 @@ def otel_phases(timing: Timing) -> Fields:
     """Return the attributes beside those of ``otel_attributes``: where the time of the last attempt went.
 
     ``onewrite.*``: each phase and ``total_ns`` (the call's) in nanoseconds; ``cause``, ``segments_out``,
-    ``send_hold_ns``, ``reused``, ``conn_id``, ``conn_requests``; ``attempts``, their number. What is absent in the
-    record, or not yet known, is absent here.
+    ``send_hold_ns``, ``reused``, ``conn_id``, ``conn_requests``, ``proxy``; ``attempts``, their number. What is absent
+    in the record, or not yet known, is absent here.
     """
     found: Fields = {"onewrite.total_ns": timing.total_ns, "onewrite.attempts": timing.index + 1}
     for name in _PHASES:

@@ -72,6 +72,19 @@ def probe(instance: typing.Any, name: str) -> typing.Any:
     return instance
 
 
+def address(host: str, port: int) -> str:
+    """Return *host* and *port* as they stand in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def proxy_of(pool: typing.Any) -> str | None:
+    """Return host and port of the proxy of *pool*. Its attributes are private: without them it has none."""
+    url = getattr(pool, "_proxy_url", None) or getattr(getattr(pool, "_proxy", None), "url", None)
+    if url is None:
+        return None
+    return address(url.host.decode("latin-1"), url.port or {b"https": 443}.get(url.scheme, 80))
+
+
 def body_at_hand(stream: typing.Any, known: Streams) -> bool:
     """Return whether all of a request's body can be read without waiting and without running code of the caller."""
     kind = type(stream)

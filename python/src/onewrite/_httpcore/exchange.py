@@ -30,7 +30,9 @@ class Exchange:
 
     __slots__ = ("_begins", "_expects_ns", "_host", "_received", "call", "held", "limit", "size", "stream", "timeout")
 
-    def __init__(self, request: httpcore.Request, limit: int, hooks: Hooks | None, known: base.Streams) -> None:
+    def __init__(
+        self, request: httpcore.Request, limit: int, hooks: Hooks | None, known: base.Streams, proxy: str | None
+    ) -> None:
         #: The pieces that wait for the rest; None where nothing is held.
         self.held: list[bytes] | None = [] if limit and base.body_at_hand(request.stream, known) else None
         self.size = 0
@@ -50,6 +52,7 @@ class Exchange:
             self._host = (sni or request.url.host.decode("latin-1")) if secure else None
             self._received = b""
             self._expects_ns = 0
+            self.call.proxy = proxy
             self.call.start()
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> None:
@@ -60,7 +63,9 @@ class Exchange:
         what, _, stage = name.partition(".")[2].partition(".")
         if what in ("connect_tcp", "connect_unix_socket"):
             if stage == "started" and not call.connect_start:
-                call.step_start("connect")
+                call.step_start(
+                    "connect", peer=info["path"] if "path" in info else base.address(info["host"], info["port"])
+                )
             elif stage == "complete" and self._host is None:
                 call.step_end("connect")
         elif what == "start_tls" and stage == "started" and info.get("server_hostname") == self._host:
@@ -146,16 +151,27 @@ class Exchange:
             self.call.connect_failed(error)
             self.call.fail(error)
 
-    def answered(self, response: typing.Any, body: type) -> None:
-        """The head of the final answer is complete. The call ends with the reader of the body."""
+    def answered(self, request: httpcore.Request, response: typing.Any, body: type, reads: str) -> None:
+        """The head of the final answer is complete. The call ends with the reader of the body, which calls *reads*."""
         call = self.call
-        if call is not None:
-            call.headers_read(response.status)
-            call.returned = True
-            if put(body, response.stream):
-                response.stream._onewrite_call = call
-            else:
-                call.finish()
+        if call is None:
+            return
+        call.headers_read(response.status)
+        if _without_body(request, response):
+            call.body_read(call.headers_end, 0)
+        call.returned = True
+        stream = response.stream
+        if hasattr(stream, reads) and put(body, stream):
+            stream._onewrite = call
+        else:
+            call.finish()
+
+
+def _without_body(request: httpcore.Request, response: typing.Any) -> bool:
+    """Return whether the answer ends with its head (RFC 9112, 6.3)."""
+    if request.method == b"HEAD" or response.status in (204, 304):
+        return True
+    return any(name.lower() == b"content-length" and value == b"0" for name, value in response.headers)
 
 
 def _url(url: httpcore.URL) -> str:
@@ -176,11 +192,13 @@ def trace(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typi
     return users(name, info) if users is not None else None
 
 
-async def trace_async(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> None:
-    """Take an event, then await the user's own function."""
+async def _nothing() -> None: ...
+
+
+def trace_async(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> typing.Any:
+    """Take an event, then call the user's own function. httpcore awaits what it returns, or refuses it."""
     exchange.trace(name, info)
-    if users is not None:
-        await users(name, info)
+    return users(name, info) if users is not None else _nothing()
 
 
 def subscribed(exchange: Exchange, extensions: typing.Any, function: typing.Any) -> typing.Any:

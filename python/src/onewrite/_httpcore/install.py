@@ -1,7 +1,8 @@
 """install() and uninstall() for the pools of httpcore and httpcore2 in this process.
 
-SDKs build their clients themselves, so the constructor of the pools is replaced: each pool made from then on gets a
-class with onewrite's in front of its own. A pool that exists already is left alone.
+SDKs build their clients themselves, perhaps before install(). So the method of the pools that handles a request is
+replaced: each pool gets a class with onewrite's in front of its own at its next request. Connections that are open
+already stay as they are.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import typing
 
 if typing.TYPE_CHECKING:
+    import httpcore
     from typing_extensions import Unpack
 
 from .. import _front
 from .._config import DEFAULTS
-from .._settings import Given, Installation
-from .._timing.events import TimingListener
+from .._settings import Arguments, Installation
 from .._timing.hooks import drain
 from . import base
 from .pool import AsyncPool, Pool, adopt, installations
@@ -22,19 +23,45 @@ from .pool import AsyncPool, Pool, adopt, installations
 __all__ = ["install", "installations", "places", "uninstall"]
 
 
+def _reached(self: typing.Any, front: type[Pool] | type[AsyncPool]) -> bool:
+    """Put *front* before the class of a pool; return whether this request came before it."""
+    return installations.active and not isinstance(self, front) and adopt(self, front)
+
+
+def _blocking(below: typing.Any) -> typing.Any:
+    def handle_request(self: typing.Any, request: httpcore.Request) -> httpcore.Response:
+        handle = below.__get__(self, type(self))
+        if _reached(self, Pool):
+            return self._onewrite_request(request, handle)  # type: ignore[no-any-return]
+        return handle(request)  # type: ignore[no-any-return]
+
+    return handle_request
+
+
+def _asynchronous(below: typing.Any) -> typing.Any:
+    async def handle_async_request(self: typing.Any, request: httpcore.Request) -> httpcore.Response:
+        handle = below.__get__(self, type(self))
+        if _reached(self, AsyncPool):
+            return await self._onewrite_request(request, handle)  # type: ignore[no-any-return]
+        return await handle(request)  # type: ignore[no-any-return]
+
+    return handle_async_request
+
+
 def places() -> list[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]]:
     """Return what install() replaces."""
-    blocking = _front.after_init(installations, lambda pool: adopt(pool, Pool))
-    asynchronous = _front.after_init(installations, lambda pool: adopt(pool, AsyncPool))
     return [
-        (owner, "__init__", make)
+        place
         for core in base.cores()
-        for owner, make in ((core.ConnectionPool, blocking), (core.AsyncConnectionPool, asynchronous))
+        for place in (
+            (core.ConnectionPool, "handle_request", _blocking),
+            (core.AsyncConnectionPool, "handle_async_request", _asynchronous),
+        )
     ]
 
 
-def install(*, listener: TimingListener | None = None, **options: Unpack[Given]) -> Installation:
-    """Make every client of httpx and httpx2 made from now on send a request in one write, with TCP_NODELAY on.
+def install(**options: Unpack[Arguments]) -> Installation:
+    """Make every client of httpx and httpx2 send a request in one write, with TCP_NODELAY on.
 
     Takes and returns what :func:`onewrite.install` takes and returns, and raises what that raises.
     """
@@ -42,7 +69,7 @@ def install(*, listener: TimingListener | None = None, **options: Unpack[Given])
         for core in base.cores():
             base.streams(core.__name__)
     with installations.lock:
-        installation = installations.add(listener=listener, **options)
+        installation = installations.add(options)
         if installations.active:
             for owner, name, make in places():
                 _front.place(owner, name, make)
@@ -50,7 +77,7 @@ def install(*, listener: TimingListener | None = None, **options: Unpack[Given])
 
 
 def uninstall() -> None:
-    """Leave httpcore as it was. Clients made in between stay open, and write as httpcore does."""
+    """Leave httpcore as it was. Clients used in between stay open, and write as httpcore does."""
     with installations.lock:
         if installations.active:
             installations.clear()

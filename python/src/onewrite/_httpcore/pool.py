@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import typing
 
+from .. import _config
 from .._front import Front, put
-from .._settings import Installations, Settings, take
+from .._settings import Installations, Settings, silenced, take
 from .._timing.hooks import both
 from .._timing.record import Call, now
-from .base import PAIRS, probe, streams
+from .._timing.record import take as take_call
+from .base import PAIRS, probe, proxy_of, streams
 from .exchange import Exchange, current, subscribed, trace, trace_async
 from .stream import Steps, _Wrapping, backend_class, go, go_async
 
@@ -30,11 +32,14 @@ class _Pool(Front):
         """Return the exchange of *request*; None where it is left alone."""
         given = self._onewrite_given
         options = installations.in_force if given is None else given.options
-        hooks = installations.hooks if given is None else both(given.hooks, installations.hooks)
+        if silenced or (given is not None and options.hooks_disabled):
+            hooks = None
+        else:
+            hooks = installations.hooks if given is None else both(given.hooks, installations.hooks)
         limit = options.limit
         if not limit and hooks is None:
             return None
-        return Exchange(request, limit, hooks, streams(self._onewrite_core))
+        return Exchange(request, limit, hooks, streams(self._onewrite_core), proxy_of(self) if hooks else None)
 
     def _onewrite_handle(self, request: httpcore.Request, handle: typing.Any, trace: typing.Any, body: type) -> Steps:
         exchange = self._onewrite_begin(request)
@@ -56,7 +61,7 @@ class _Pool(Front):
             request.extensions = extensions
             current.set(outer)  # no reset(token): a coroutine may be closed in another context
         try:
-            exchange.answered(response, body)
+            exchange.answered(request, response, body, "__aiter__" if body is AsyncBody else "__iter__")
         except BaseException:  # a hook's KeyboardInterrupt: nobody gets the response
             yield response.aclose() if body is AsyncBody else response.close()
             raise
@@ -69,7 +74,10 @@ class Pool(_Pool):
     def handle_request(self, request: httpcore.Request) -> httpcore.Response:
         """Send a request: see httpcore."""
         below: typing.Any = super()
-        return go(self._onewrite_handle(request, below.handle_request, trace, Body))  # type: ignore[no-any-return]
+        return self._onewrite_request(request, below.handle_request)
+
+    def _onewrite_request(self, request: httpcore.Request, handle: typing.Any) -> httpcore.Response:
+        return go(self._onewrite_handle(request, handle, trace, Body))  # type: ignore[no-any-return]
 
 
 class AsyncPool(_Pool):
@@ -78,22 +86,21 @@ class AsyncPool(_Pool):
     async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
         """Send a request: see httpcore."""
         below: typing.Any = super()
-        steps = self._onewrite_handle(request, below.handle_async_request, trace_async, AsyncBody)
+        return await self._onewrite_request(request, below.handle_async_request)
+
+    async def _onewrite_request(self, request: httpcore.Request, handle: typing.Any) -> httpcore.Response:
+        steps = self._onewrite_handle(request, handle, trace_async, AsyncBody)
         return await go_async(steps)  # type: ignore[no-any-return]
 
 
 class _Body(Front):
     """Stands in front of the class of a response's body: the call ends with its reader."""
 
-    _onewrite_call: Call | None = None
+    _onewrite: Call | None = None
     _onewrite_size = 0
 
-    def _onewrite_live(self) -> Call | None:
-        call = self._onewrite_call
-        return call if call is not None and not call.ended_at_mono_ns else None
-
     def _onewrite_end(self, error: BaseException | None = None) -> None:
-        call, self._onewrite_call = self._onewrite_live(), None
+        call = take_call(self)
         if call is None:
             return
         if error is not None:
@@ -101,18 +108,19 @@ class _Body(Front):
             return
         connection = call.connection
         if connection is not None:
-            connection.idle_since = call.freed_ns = now()
+            connection.idle_since = call.freed_ns = call.response_end or now()
             call.reusable = bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0
         call.finish()
 
     def _onewrite_read(self) -> None:
         """The reader got all of the body."""
-        call = self._onewrite_live()
+        call = take_call(self)
         if call is not None:
             call.body_read(now(), self._onewrite_size)
+            self._onewrite = call
 
     def __del__(self) -> None:
-        call = self._onewrite_live()
+        call: Call | None = self.__dict__.pop("_onewrite", None)
         if call is not None:
             call.abandon()
         getattr(super(), "__del__", int)()
@@ -123,7 +131,7 @@ class Body(_Body):
 
     def __iter__(self) -> typing.Iterator[bytes]:
         below = super().__iter__()  # type: ignore[misc]
-        call = self._onewrite_call
+        call = self._onewrite
         if call is None:
             yield from below
             return
@@ -152,7 +160,8 @@ class Body(_Body):
         try:
             getattr(super(), "close", int)()
         finally:
-            if self._onewrite_call is not None and not self._onewrite_call.reading:
+            call = self._onewrite
+            if call is not None and not call.reading:
                 self._onewrite_end()
 
 
@@ -161,7 +170,7 @@ class AsyncBody(_Body):
 
     async def __aiter__(self) -> typing.AsyncIterator[bytes]:
         below = super().__aiter__()  # type: ignore[misc]
-        call = self._onewrite_call
+        call = self._onewrite
         if call is None:
             async for part in below:
                 yield part
@@ -193,20 +202,21 @@ class AsyncBody(_Body):
             if below is not None:
                 await below()
         finally:  # a task may be cancelled there
-            if self._onewrite_call is not None and not self._onewrite_call.reading:
+            call = self._onewrite
+            if call is not None and not call.reading:
                 self._onewrite_end()
 
 
-def adopt(pool: typing.Any, front: type[_Pool], given: Settings | None = None) -> None:
-    """Put *front* before the class of *pool*, and wrap its network backend.
+def adopt(pool: typing.Any, front: type[_Pool], given: Settings | None = None) -> bool:
+    """Put *front* before the class of *pool*, and wrap its network backend; return whether that can be.
 
     The backend's attribute is private. That cannot be avoided: an asynchronous pool that is given no backend chooses
     one itself.
     """
     core = next((name for cls in type(pool).__mro__ if (name := cls.__module__.partition(".")[0]) in PAIRS), "httpcore")
     streams(core)  # raises where a private name is missing
-    if (given is not None and given.options.disabled) or not put(front, pool):
-        return
+    if not put(front, pool):
+        return False
     pool._onewrite_given = given
     pool._onewrite_core = core
     backend = pool._network_backend
@@ -214,6 +224,7 @@ def adopt(pool: typing.Any, front: type[_Pool], given: Settings | None = None) -
         backend = backend.below
     settings = _installed if given is None else lambda: given
     pool._network_backend = backend_class(core, front is AsyncPool)(backend, settings)
+    return True
 
 
 def _installed() -> Settings:
@@ -228,6 +239,8 @@ class _Own:
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         given = take(kwargs)
         super().__init__(*args, **kwargs)
+        if _config.DEFAULTS.disabled:
+            return
         # httpx makes the pool of a transport itself.
         pool = self if hasattr(self, "_network_backend") else probe(self, "_pool")._pool
         adopt(pool, self._onewrite_front, given)

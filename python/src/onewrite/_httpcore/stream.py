@@ -79,8 +79,8 @@ class _Wrapped(_Around):
         if type(data) is not bytes and type(self.below).__module__.partition(".")[0] not in PAIRS:
             data = bytes(data)  # a class of the user may keep what it gets, or rely on its type
         call = None if exchange is None or not data else exchange.timing(self)
-        if call is not None:
-            call.before_write()
+        if call is not None and not call.request_start:
+            call.first_write()
         yield self.below.write(data, timeout)
         if call is not None:
             call.bytes_sent += len(data)

@@ -1,14 +1,13 @@
-"""The hooks of a user: checked when they are given, called with all their errors swallowed."""
+"""The hooks of a user: checked when they are given, called with their own errors swallowed."""
 
 from __future__ import annotations
 
 import collections
 import functools
-import gc
 import inspect
 import logging
 import os
-import threading
+import sys
 import typing
 
 from . import events
@@ -104,7 +103,27 @@ def hook_failures() -> int:
     return _failures
 
 
-def swallow(hook: Hook, error: BaseException) -> None:
+def call(hook: Hook, given: object) -> None:
+    """Call *hook*. Its own error is swallowed and counted; what stops a thread, task or process passes.
+
+    asyncio's CancelledError is no Exception, but nothing cancels a task while its synchronous code runs.
+    """
+    try:
+        returned = hook(given)
+    except Exception as error:
+        _swallow(hook, error)
+    except BaseException as error:
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None or not isinstance(error, asyncio.CancelledError):
+            raise
+        _swallow(hook, error)
+    else:
+        if returned is not None and inspect.iscoroutine(returned):
+            returned.close()
+            _swallow(hook, TypeError("a hook returned a coroutine, which nobody awaits"))
+
+
+def _swallow(hook: Hook, error: BaseException) -> None:
     """Count *error*, which *hook* raised, and log the first."""
     global _failures
     _failures += 1
@@ -115,52 +134,17 @@ def swallow(hook: Hook, error: BaseException) -> None:
             return
 
 
-def refuse_returned(hook: Hook, returned: object) -> None:
-    """Close a coroutine that a hook returned, which nobody would await."""
-    if inspect.iscoroutine(returned):
-        returned.close()
-        swallow(hook, TypeError("a hook returned a coroutine, which nobody awaits"))
-
-
-#: What hands out the records of calls that ended in a finalizer, where no hook is called: a hook may take a lock that
-#: the interrupted program holds. The next call, on whatever thread, does it.
-pending: collections.deque[typing.Callable[[], object]] = collections.deque()
-
-#: The thread on which the garbage collector runs; 0 for none. It may begin at any allocation.
-collector = 0
-
-
-def _note_collection(phase: str, info: dict[str, int]) -> None:
-    global collector
-    collector = threading.get_ident() if phase == "start" else 0
-
-
-gc.callbacks.append(_note_collection)
-
-
-def collecting() -> bool:
-    """Return whether the garbage collector has called this code."""
-    return collector != 0 and collector == threading.get_ident()
-
-
-#: What was pending in the parent of this process, which hands it out. Kept: a freed record would be pending again.
-_of_parent: list[object] = []
-
-
-def _leave_to_parent() -> None:
-    _of_parent.extend(pending)
-    pending.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+#: Calls that a finalizer ended, and the process in which it ran. No hook is called in a finalizer: a hook may take a
+#: lock that the interrupted program holds. The next call, on whatever thread, ends them.
+pending: collections.deque[tuple[int, typing.Any]] = collections.deque()
 
 
 def drain() -> None:
-    """Call the hooks of the records that are pending, but not in the collector."""
-    while pending and not collecting():
+    """End the calls that are pending; those of the parent of this process are the parent's."""
+    while pending:
         try:
-            hand_out = pending.popleft()
+            process, ended = pending.popleft()
         except IndexError:  # another thread was faster
             return
-        hand_out()
+        if process == os.getpid():
+            ended.finish()

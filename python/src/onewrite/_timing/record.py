@@ -7,7 +7,7 @@ one object; a retry or redirect moves what the attempt before it took into an ob
 from __future__ import annotations
 
 import contextvars
-import functools
+import os
 import time
 import typing
 
@@ -17,7 +17,7 @@ from .connection import Connection
 from .events import Event, Listener
 from .hooks import Hook, Hooks
 from .kernel import KernelEvidence
-from .redact import may_have_credentials, redacted
+from .redact import redacted
 
 now = time.monotonic_ns
 
@@ -31,7 +31,8 @@ _TIMES = (
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 
 _FIELDS = (
-    "outcome", "status", "conn_id", "reused", "idle_ns", "conn_requests", "bytes_sent", "writes", "bytes_received",
+    "outcome", "status", "conn_id", "reused", "idle_ns", "conn_requests", "proxy", "bytes_sent", "writes",
+    "bytes_received",
 )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ class Attempt:
 
     __slots__ = (
         *_TIMES, "_outcome", "_readings", "bytes_received", "bytes_sent", "conn_id", "conn_requests", "failed_in",
-        "idle_ns", "index", "reused", "status", "writes",
+        "idle_ns", "index", "proxy", "reused", "status", "writes",
     )  # fmt: skip
 
     index: int
@@ -67,6 +68,8 @@ class Attempt:
     reused: bool | None
     #: How long a reused connection was idle.
     idle_ns: int | None
+    #: Host and port of the proxy that the connection goes through, or would have gone through.
+    proxy: str | None
     status: int | None
     bytes_received: int | None
     bytes_sent: int
@@ -149,8 +152,8 @@ class Attempt:
 
 #: What a record has while its call runs; None in a sealed one.
 _LIVE = (
-    "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "reading",
-    "response", "retries", "returned", "reusable", "running", "skipped", "waiting",
+    "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "queue",
+    "reading", "response", "retries", "returned", "reusable", "running", "skipped",
 )  # fmt: skip
 #: What another attempt begins with.
 _FRESH: dict[str, typing.Any] = {
@@ -168,7 +171,7 @@ class Timing(Attempt):
     __slots__ = ("_earlier", "ended_at_mono_ns", *_OF_CALL, *_LIVE)
 
     method: str
-    #: The URL of the request, without user, password and signatures.
+    #: The URL of the request, without user, password and values of secret keys (SEC-17).
     url: str
     #: ok, error or cancelled
     outcome: str | None
@@ -211,6 +214,8 @@ class Timing(Attempt):
     def __str__(self) -> str:
         """Return one line: ``POST http://… 200 in 41.9 ms: send 0.1, wait 41.7, receive 0.0; reused conn 3``."""
         total = "unfinished" if self.total_ns is None else f"in {self.total_ns / 1e6:.1f} ms"
+        if self.proxy is not None:
+            total += f" via proxy {self.proxy}"
         what = "" if self.status is None else str(self.status)
         if self.outcome == "cancelled":
             failure = ["cancelled", f"(in {self.error_phase})" if self.error_phase else ""]
@@ -265,10 +270,11 @@ class Call(Timing):
     #: Whether a method that reads the body is running; whether the outermost request has returned.
     reading: bool
     returned: bool
-    #: The hook that is being called, the hooks within which this call was made, and those still to be called.
+    #: What waits while a listener is called: methods, and what they get.
+    queue: list[tuple[tuple[Hook, ...], object]] | None
+    #: The hook that is being called, and the hooks within which this call was made.
     running: Hook | None
     skipped: tuple[Hook, ...] | None
-    waiting: list[Hook] | None
     #: For the seam: who began the call, whose attempt it is, the response below, the retries of the attempt.
     owner: typing.Any
     pool: typing.Any
@@ -280,10 +286,9 @@ class Call(Timing):
         self.attempt_start = self.started_at_mono_ns = now()
         self.started_at_unix_ns = time.time_ns()
         self.method = method
-        self.url = redacted(url) if may_have_credentials(url) else url
+        self.url = redacted(url) if "?" in url or "@" in url else url
         self.hooks = given
-        # A finalizer that sends has no listener: its events would come later, in the context of another call.
-        self.listener = None if hooks.collector and hooks.collecting() else given.listener
+        self.listener = given.listener
         self.owner = owner
         self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
         self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
@@ -291,22 +296,10 @@ class Call(Timing):
         self.ended_at_mono_ns = self.failed_ns = self.freed_ns = 0
         self.status = self.conn_id = self.conn_requests = self.reused = self.idle_ns = self.bytes_received = None
         self.failed_in = self._outcome = self._readings = self.outcome = self.error_kind = self.error_phase = None
-        self.phase = self.notes = self.skipped = self.waiting = self.running = None
+        self.phase = self.notes = self.skipped = self.queue = self.running = self.proxy = None
         self.connection = self.error = self.pool = self.response = self.retries = None
         self.reading = self.returned = self.reusable = False
         self._earlier = ()
-
-    def __del__(self) -> None:
-        # Not sealed: a response was dropped, or a signal came while the call was begun or ended. No hook is called
-        # here, for a finalizer runs anywhere in the program.
-        if hasattr(self, "_earlier"):  # else a signal came before it was made
-            self.abandon()
-
-    def abandon(self) -> None:
-        """What would have ended the call is freed: the next call ends it."""
-        if not self.ended_at_mono_ns and not self.attempt_end:
-            self.attempt_end = now()
-        hooks.pending.append(self.finish)
 
     # -- begin ----------------------------------------------------------------------------------------
 
@@ -344,7 +337,8 @@ class Call(Timing):
             self.phase = None
         t_ns = self.failed_ns or now()
         setattr(self, f"{step}_end", t_ns)
-        self.tell(f"{step}_end", t_ns, {} if error is None or step == "queue" else {"error": str(error)})
+        if self.listener is not None:
+            self.tell(f"{step}_end", t_ns, {} if error is None or step == "queue" else {"error": text_of(error)})
 
     def broke(self, error: BaseException) -> None:
         """The base library got *error*. It may go on, or raise it."""
@@ -375,12 +369,11 @@ class Call(Timing):
             fields = {"conn_id": self.conn_id, "reused": reused, "idle_ns": self.idle_ns, "conn_requests": requests}
             self.tell("connection_acquired", t_ns, fields)
 
-    def before_write(self) -> None:
-        """Bytes are about to be handed to the kernel."""
-        if not self.request_start:
-            self.request_start = t_ns = now()
-            if self.listener is not None:
-                self.tell("request_start", t_ns)
+    def first_write(self) -> None:
+        """The first bytes are about to be handed to the kernel."""
+        self.request_start = t_ns = now()
+        if self.listener is not None:
+            self.tell("request_start", t_ns)
 
     def sent(self) -> None:
         """The last write has returned, or no more is written."""
@@ -432,19 +425,6 @@ class Call(Timing):
 
     # -- the end --------------------------------------------------------------------------------------
 
-    def given_back(self, sock: typing.Any) -> None:
-        """The connection, with *sock* if that is open, goes back to its pool."""
-        if self.freed_ns:
-            return
-        self.freed_ns = t_ns = self.response_end or now()
-        connection, response = self.connection, self.response
-        if connection is not None:
-            connection.idle_since = t_ns
-        if self.error is None and response is not None and response.fp is None and not response.length:
-            self.reusable = sock is not None
-            if not self.reading and not self.response_end:
-                self.body_read(t_ns, None)
-
     def end_attempt(self) -> None:
         """The attempt is over; it failed if an error came that nothing has mended."""
         if self._outcome is None:
@@ -475,107 +455,111 @@ class Call(Timing):
 
     def finish(self) -> None:
         """The caller has what it wanted of the response, or the record is the last trace of the call."""
-        if self.__class__ is not Call:
-            return  # sealed while it was pending
-        if not self.returned and not self.headers_end and self.error is None:
-            self.fail(KeyboardInterrupt())  # a signal came before anything else could
-        else:
+        if self.__class__ is Call and not self.ended_at_mono_ns:
             self.end(self.error)
 
+    def abandon(self) -> None:
+        """A finalizer ends the call: the next call hands it out. What a forked child inherits is its parent's."""
+        connection = self.connection
+        process = os.getpid()
+        if not self.ended_at_mono_ns and (connection is None or connection.process == process):
+            self.attempt_end = self.attempt_end or now()
+            hooks.pending.append((process, self))
+
     def end(self, error: BaseException | None) -> None:
-        """The call is over: seal the record and hand it out. Called again, it goes on where a signal has stopped it."""
-        if hooks.collector and hooks.collecting():  # a finalizer has sent, or read or closed a response
-            self.abandon()
-            return
-        if not self.ended_at_mono_ns:
-            if self._outcome is None:
-                self.end_attempt()
-            if error is None:
-                self.outcome = "ok"
-                self.ended_at_mono_ns = self.attempt_end
-            else:
-                self.error_kind = kind_of(error)
-                self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
-                self.error_phase = self.failed_in
-                self.ended_at_mono_ns = now()
+        """The call is over: seal the record and hand it out."""
+        if self._outcome is None:
+            self.end_attempt()
+        if error is None:
+            self.outcome = "ok"
+            self.ended_at_mono_ns = self.attempt_end
+        else:
+            self.error_kind = kind_of(error)
+            self.outcome = "cancelled" if self.error_kind == "cancelled" else "error"
+            self.error_phase = self.failed_in
+            self.ended_at_mono_ns = now()
+        try:
             if self.listener is not None:
                 fields = {"outcome": self.outcome, "error_kind": self.error_kind, "error_phase": self.error_phase}
                 self.tell("call_end", self.ended_at_mono_ns, fields, True)
-        if self.waiting is None:
-            self.waiting = [*self.hooks.on_timing] if self.hooks else []
-        _hand_out(self, self.waiting)
+        finally:  # drop what only a running call needs
+            on_timing = self.hooks.on_timing if self.hooks is not None else ()
+            self.connection = self.error = self.response = self.owner = self.pool = self.retries = None
+            self.hooks = self.listener = None
+            self.__class__ = Timing  # type: ignore[assignment]
+        if self.queue is not None:  # a listener has ended the call: what it is called with comes first
+            self.queue.append((on_timing, self))
+        else:
+            _hand_out(self, on_timing)
 
     # -- the listener ---------------------------------------------------------------------------------
 
     def tell(self, name: str, t_ns: int, fields: dict[str, typing.Any] | None = None, of_call: bool = False) -> None:
-        """Call the listener's methods in turn. A request that a method makes becomes a separate call."""
+        """Call the listener's methods in turn. What happens meanwhile waits until they have returned."""
         methods = None if self.listener is None else self.listener.get(name)
         if methods is None:
             return
         event = Event(name, t_ns, None if of_call else self.index, {} if fields is None else fields, self)
-        if hooks.collector and hooks.collecting():  # a finalizer reads a response
-            hooks.pending.append(functools.partial(_run, self, [*methods], event))
+        if self.queue is not None:
+            self.queue.append((methods, event))
             return
-        if len(methods) > 1 or current.get() is not self:
-            _run(self, [*methods], event)
-            return
-        try:  # the same as _run(), for one method during the call
-            self.running = hook = methods[0]
-            returned = hook(event)
-            if returned is not None:
-                hooks.refuse_returned(hook, returned)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:
-            hooks.swallow(methods[0], error)
-        finally:
-            self.running = None
-
-
-def _hand_out(record: typing.Any, waiting: list[Hook]) -> None:
-    """Seal *record* and call the hooks of *waiting*. A signal may keep it from some: the next call does it."""
-    try:  # drop what only a running call needs
-        record.connection = record.error = record.response = record.owner = record.pool = record.retries = None
-        record.hooks = record.listener = record.notes = None
-        record.__class__ = Timing
-        if waiting:
-            _run(record, waiting, record)
-    finally:
-        if waiting:
-            hooks.pending.append(functools.partial(_hand_out, record, waiting))
-
-
-def _run(record: typing.Any, waiting: list[Hook], given: object) -> None:
-    """Call each hook of *waiting* once with *given*. A request that a hook makes becomes a separate call."""
-    outer = current.get()
-    try:  # a signal may come between any two lines: current is put back at two places
+        waiting: list[tuple[tuple[Hook, ...], object]] = [(methods, event)]
+        self.queue = waiting
         try:
-            if outer is not record:
-                current.set(record)
-            while waiting:
-                record.running = hook = waiting[0]
-                try:
-                    returned = waiting.pop(0)(given)  # one line: at a signal the hook was called or still waits
-                    if returned is not None:
-                        hooks.refuse_returned(hook, returned)
-                except (KeyboardInterrupt, SystemExit):
-                    raise
-                except BaseException as error:
-                    hooks.swallow(hook, error)
+            for called, given in waiting:  # it grows meanwhile
+                if given is self:
+                    _hand_out(self, called)
+                else:
+                    _deliver(self, called, given)
         finally:
-            record.running = None
-            if outer is not record:
-                current.set(outer)
-    except BaseException:
+            self.queue = None
+
+
+def _deliver(record: typing.Any, methods: tuple[Hook, ...], given: object) -> None:
+    """Call each hook of *methods* with *given*. A request that a hook makes becomes a separate call."""
+    outer = current.get()
+    if outer is not record:
+        current.set(record)
+    try:
+        for hook in methods:
+            record.running = hook
+            hooks.call(hook, given)
+    finally:
         record.running = None
-        current.set(outer)
-        raise
+        if outer is not record:
+            current.set(outer)
+
+
+def _hand_out(record: typing.Any, on_timing: tuple[Hook, ...]) -> None:
+    record.notes = None
+    if on_timing:
+        _deliver(record, on_timing, record)
+    record.skipped = None
+
+
+def take(holder: typing.Any) -> Call | None:
+    """Return the call that *holder*, a response, carries, to the one who may end it: one thread, no forked child."""
+    call: Call | None = holder.__dict__.pop("_onewrite", None)
+    if call is None or call.ended_at_mono_ns:
+        return None
+    connection = call.connection
+    return call if connection is None or connection.process == os.getpid() else None
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of *error*, or its class where it has none: its methods may be the user's."""
+    try:
+        return str(error)
+    except Exception:
+        return type(error).__name__
 
 
 def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call:
     """Begin a call. It does not report to the hooks within which it is made."""
     if hooks.pending:
         hooks.drain()
+    if type(url) is not str:  # the base library refuses it, or takes it as text
+        url = str.__str__(url) if isinstance(url, str) else ""
     outer = current.get()
     if outer is None or (outer.running is None and not outer.skipped):
         return Call(given, method, url, owner)

@@ -1,4 +1,4 @@
-"""In front of urllib3's connections: one write, TCP_NODELAY, and the times of connecting, sending and the head.
+"""In front of urllib3's connections: one write, and TCP_NODELAY.
 
 ``request`` puts a Writer in the place of the connection's socket while it runs. Whatever the class behind does to
 write a request (urllib3's own loop, http.client's, botocore's ``_send_output``), its bytes end in ``sock.sendall``.
@@ -6,23 +6,19 @@ write a request (urllib3's own loop, http.client's, botocore's ``_send_output``)
 
 from __future__ import annotations
 
-import functools
 import sys
 import typing
-from http.client import HTTPResponse
 
 import urllib3.connection
 
 from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
-from .._front import Front, asleep, put
+from .._front import Front, put_on_new
 from .._settings import installations
 from .._timing.connection import Connection
-from .._timing.record import Call, now
-from .._wire import nodelay, quickack
+from .._wire import coalesce, nodelay, quickack
 from .._wire.body import PIECES, at_hand
 from .._wire.coalesce import Writer
-from .timed import TimedOptions, timed_response, untimed
 
 if typing.TYPE_CHECKING:
     from urllib3.connection import HTTPConnection as _HTTPConnection
@@ -34,95 +30,70 @@ else:
     _HTTPConnection = genuine(urllib3.connection, "HTTPConnection")
     _HTTPSConnection = genuine(urllib3.connection, "HTTPSConnection")
 
-_NEW_CONN = getattr(_HTTPConnection, "_new_conn", None)
+
+class Link(coalesce.Link):
+    """What a connection carries. ``watch`` is the call whose request is on it."""
+
+    __slots__ = ("checked", "connection", "given", "response_class", "timing_response")
+
+    def __init__(self, given: Options | None) -> None:
+        super().__init__()
+        #: Options of an own class or pool; None: those of install().
+        self.given = given
+        #: The socket whose TCP_NODELAY was checked.
+        self.checked: typing.Any = None
+        #: What the records say of the connection.
+        self.connection: Connection | None = None
+        #: The class of responses that the user gave the connection.
+        self.response_class: typing.Any = None
+        #: Whether the head of a response is read, and timed.
+        self.timing_response = False
 
 
-@asleep("getresponse")
 class OneWrite(_Behind):
     """Stands in front of a connection's class."""
 
-    #: Options of an own class or pool; None: those of install().
-    _onewrite_given: Options | None = None
-    #: The socket whose TCP_NODELAY was checked.
-    _onewrite_checked: typing.Any = None
-    #: Stands in for the socket while a request is written.
-    _onewrite_writer: Writer | None = None
-    #: The call whose request is on this connection, and what its records say of the connection.
-    _onewrite_call: Call | None = None
-    _onewrite_connection: Connection | None = None
+    #: Options of an own class.
+    _onewrite_given: typing.ClassVar[Options | None] = None
+    _onewrite: Link | None = None
+
+    def _onewrite_link(self) -> Link:
+        link = self._onewrite
+        if link is None:
+            link = self._onewrite = Link(self._onewrite_given)
+        return link
 
     # -- connecting -----------------------------------------------------------------------------------
 
     def connect(self) -> None:
         """Connect; TCP_NODELAY is on when this returns, whatever the class behind did."""
-        call = self._onewrite_call
-        self._onewrite_checked = None
-        if call is None:
-            super().connect()
-        else:
-            call.phase = "connect"
-            try:
-                super().connect()
-            except BaseException as error:
-                call.connect_failed(error)
-                raise
-            call.step_end("tls")
-        if self._onewrite_checked is None:  # connected without _new_conn(), as docker's Unix sockets
-            self._onewrite_check(self.sock)
-        self._onewrite_checked = self.sock
-        if call is not None:
-            self._onewrite_connection = Connection(self.sock)
-            call.acquired(self._onewrite_connection, False)
-        if self._onewrite_writer is not None:
-            self._onewrite_writer.sock = self.sock
-            self.sock = self._onewrite_writer
+        link = self._onewrite_link()
+        link.checked = None
+        super().connect()
+        if link.checked is None:  # connected without _new_conn(), as docker's Unix sockets
+            self._onewrite_check(link, self.sock)
+        link.checked = self.sock
+        if link.writing:
+            link.sock = self.sock
+            self.sock = Writer(link)
 
     def _new_conn(self) -> typing.Any:
-        call = self._onewrite_call
-        sock = super()._new_conn() if call is None else self._onewrite_open(call)
-        self._onewrite_check(sock)  # before a TLS handshake
-        if call is not None and not self._tunnel_host:
-            self._onewrite_connected(call)
+        sock = super()._new_conn()
+        self._onewrite_check(self._onewrite_link(), sock)  # before a TLS handshake
         return sock
 
-    def _tunnel(self) -> None:
-        super()._tunnel()
-        if self._onewrite_call is not None:
-            self._onewrite_connected(self._onewrite_call)
-
-    def _onewrite_check(self, sock: typing.Any) -> None:
+    def _onewrite_check(self, link: Link, sock: typing.Any) -> None:
         """Set TCP_NODELAY before the first byte on *sock*, unless the user's options refuse it."""
-        self._onewrite_checked = sock
-        options = self._onewrite_given or installations.in_force
+        link.checked = sock
+        options = link.given or installations.in_force
         if options.nodelay and not nodelay.refused_by(self.socket_options):
             nodelay.ensure(sock)
 
-    def _onewrite_open(self, call: Call) -> typing.Any:
-        """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
-        options, host = self.socket_options, self._dns_host.strip("[]")
-        function = getattr(super()._new_conn, "__func__", None)
-        address = ":" in host or host.replace(".", "").isdigit()
-        if function is not _NEW_CONN or type(options) is not list or address:
-            call.step_start("connect")
-            return super()._new_conn()
-        call.step_start("dns", host=host)
-        timed = self.socket_options = TimedOptions(options, call)
-        try:
-            return super()._new_conn()
-        finally:
-            if self.socket_options is timed:
-                self.socket_options = options
-
-    def _onewrite_connected(self, call: Call) -> None:
-        """The socket is connected, and a tunnel made."""
-        call.step_end("dns")
-        call.step_end("connect")
-        if isinstance(self, _HTTPSConnection):
-            call.step_start("tls")
-
     def close(self) -> None:
         """Close the connection, and let go of its socket: see urllib3."""
-        self._onewrite_checked = self._onewrite_connection = None
+        link = self._onewrite
+        if link is not None:
+            link.checked = link.connection = None
         super().close()
 
     # -- sending --------------------------------------------------------------------------------------
@@ -136,84 +107,53 @@ class OneWrite(_Behind):
     def request(self, *args: typing.Any, _onewrite_chunked: bool = False, **kwargs: typing.Any) -> None:
         """Send a request: see urllib3. Meanwhile a Writer has the place of the socket."""
         write = super().request_chunked if _onewrite_chunked else super().request
-        options = self._onewrite_given or installations.in_force
-        call = self._onewrite_call
-        nested = self._onewrite_writer
-        sock = self.sock
-        if sock is not self._onewrite_checked and sock is not None and nested is None:
-            self._onewrite_check(sock)
+        link = self._onewrite
+        if link is None:
+            link = self._onewrite_link()
+        options = link.given or installations.in_force
         limit = options.limit
+        watch = link.watch
+        sock: typing.Any = self.sock
+        if sock is not link.checked and sock is not None and not link.writing:
+            self._onewrite_check(link, sock)
         if limit:
             body = args[2] if len(args) > 2 else kwargs.get("body")
             if type(body) not in PIECES and not at_hand(body):
                 limit = 0
-        if nested is not None or (not limit and call is None):
+        if link.writing or (not limit and watch is None):
             write(*args, **kwargs)
         else:
-            writer = self._onewrite_writer = Writer(sock, limit, call)
+            writer = link.begin(sock, limit)
             if sock is not None:
                 self.sock = writer
             try:
                 write(*args, **kwargs)
-                writer.flush()
+                if link.held:
+                    link.flush()
             except BaseException as error:
                 if isinstance(error, Exception):
-                    writer.abandon()
-                if call is not None:
-                    call.broke(error)
+                    link.abandon()
+                if watch is not None:
+                    watch.broke(error)
                 raise
             finally:
-                self._onewrite_writer = None
                 if type(self.sock) is Writer:
-                    self.sock = writer.sock
-                    writer.held = None
-            if call is not None:
-                call.sent()
-        if options.quickack and not options.observe:
+                    self.sock = link.sock
+                link.end()
+            if watch is not None:
+                watch.sent()
+        if options.acknowledge:
             quickack.acknowledge(self.sock)
-
-    # -- the head of the response ---------------------------------------------------------------------
-
-    def getresponse(self) -> typing.Any:
-        """Read the head of the response: see urllib3."""
-        call = self._onewrite_call
-        if call is None:
-            return super().getresponse()
-        if not call.request_end:
-            call.sent()
-        own, timed = vars(self), functools.partial(timed_response, call)
-        kept = own.get("response_class")
-        try:
-            if self.response_class is HTTPResponse:  # else a class of the user
-                own["response_class"] = timed
-            response: typing.Any = super().getresponse()
-        except BaseException as error:
-            call.broke(error)
-            if call.response is not None:
-                untimed(call.response)
-            raise
-        finally:
-            if own.get("response_class") is timed:
-                del own["response_class"]
-                if kept is not None:
-                    own["response_class"] = kept
-        if not call.response_start:  # made by a class of the user
-            call.response_began(now())
-        call.headers_read(response.status)
-        http_response = getattr(response, "_original_response", response)
-        if isinstance(http_response, HTTPResponse):  # else made by a function of the user
-            call.response = http_response
-            if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
-                call.body_read(now(), None if http_response is response else response.tell())
-        return response
 
 
 def adopt(conn: typing.Any, given: Options | None = None) -> None:
-    """Put OneWrite in front of *conn*, with the options *given* or those of install()."""
+    """Put OneWrite in front of *conn*, which was just made, with the options *given* or those of install()."""
     if not isinstance(conn, _HTTPConnection) or type(conn).__setattr__ is not object.__setattr__:
         return  # a recorder's stand-in, which sets its attributes on the connection that it wraps
-    if not _is_http2(type(conn)) and put(OneWrite, conn, True):
-        conn._onewrite_given = given or conn._onewrite_given  # type: ignore[attr-defined]
+    if _is_http2(type(conn)) or not put_on_new(OneWrite, conn):
+        return
+    if given is not None:
+        conn._onewrite_link().given = given  # type: ignore[attr-defined]
 
 
 def _is_http2(cls: type) -> bool:

@@ -9,17 +9,18 @@ import urllib3.poolmanager
 
 from .. import _config
 from .._config import Options
-from .._front import Front, asleep, put
+from .._front import Front, put_on_new
 from .._timing.hooks import Hooks
-from .pool import Own, TimedPool, hooks_of, run
+from .pool import Own, Pool, hooks_of, run
 
 if typing.TYPE_CHECKING:
+    from urllib3.response import BaseHTTPResponse
+
     _Behind = urllib3.PoolManager
 else:
     _Behind = Front
 
 
-@asleep("urlopen")
 class Manager(_Behind):
     """Stands in front of a manager's class."""
 
@@ -29,25 +30,20 @@ class Manager(_Behind):
     def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         pool: typing.Any = super()._new_pool(*args, **kwargs)
         given = self._onewrite_given
-        if given is not None and not given.disabled and put(TimedPool, pool, True):
+        if given is not None and not given.disabled and put_on_new(Pool, pool):
             pool._onewrite_given, pool._onewrite_hooks = given, self._onewrite_hooks
         return pool
 
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
         """Send a request: see urllib3."""
         hooks = hooks_of(self)
         if hooks is None:
             return super().urlopen(method, url, *args, **kwargs)
-        return run(hooks, self, None, super().urlopen, method, url, args, kwargs)
+        return run(hooks, self, None, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
 
 
 class _Own(Own, Manager):
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        super().__init__(*args, **kwargs)
-        for name in self.connection_pool_kw:  # urllib3 would refuse it at the first request
-            if f"key_{name}" not in urllib3.poolmanager.PoolKey._fields and name != "strict":
-                known = ", ".join(sorted(_config.NAMES))
-                raise TypeError(f"neither onewrite nor urllib3 has an option {name!r}; onewrite has {known}")
+    pass
 
 
 class PoolManager(_Own, urllib3.PoolManager):
@@ -59,7 +55,7 @@ class PoolManager(_Own, urllib3.PoolManager):
     - ``listener``: a :class:`onewrite.TimingListener`, gets each event as it happens;
     - the options of onewrite (``coalesce_max``, ``quickack``, …).
 
-    Raises TypeError or ValueError for an option that does not exist or is out of range.
+    Raises TypeError or ValueError for a value of these that is of the wrong type or out of range.
     """
 
 

@@ -13,19 +13,21 @@ from urllib.parse import urljoin
 import urllib3.connectionpool
 
 from .._base_version import genuine, require
-from .._config import Options
-from .._front import Front, asleep
-from .._settings import installations, take
+from .._config import DEFAULTS, Options
+from .._front import Front, miss, put
+from .._settings import installations, silenced, take
 from .._timing import hooks as hooks_module
 from .._timing.connection import Connection
 from .._timing.hooks import Hooks
-from .._timing.record import Call, begin, current
-from .connection import OneWrite, adopt
+from .._timing.record import Call, begin, current, now
+from .connection import Link, OneWrite, adopt
 from .response import watch
+from .timed import TimedConnection
 
 if typing.TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool as _HTTPConnectionPool
     from urllib3.connectionpool import HTTPSConnectionPool as _HTTPSConnectionPool
+    from urllib3.response import BaseHTTPResponse
 
     _Behind = _HTTPConnectionPool
 else:
@@ -33,14 +35,56 @@ else:
     _HTTPConnectionPool = genuine(urllib3.connectionpool, "HTTPConnectionPool")
     _HTTPSConnectionPool = genuine(urllib3.connectionpool, "HTTPSConnectionPool")
 
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
 
 def hooks_of(owner: typing.Any) -> Hooks | None:
     """Return the hooks of a pool or manager and those of install(), which add."""
+    given: Options | None = owner._onewrite_given
+    if silenced or (given is not None and given.hooks_disabled):
+        return None
     return hooks_module.both(owner._onewrite_hooks, installations.hooks)
 
 
-def repeated(call: Call, retries: typing.Any, url: str) -> bool:
-    """Return whether an urlopen() of *url* with *retries* repeats the request of *call*; if so, begin the attempt."""
+def url_of(pool: typing.Any, target: str) -> str:
+    """Return the URL of a pool's *target*: an IPv6 address stands in brackets (RFC 3986, 3.2.2; zone: RFC 6874).
+
+    A manager gives each pool a port, so the default port of the scheme is left out.
+    """
+    host: str = pool.host
+    if ":" in host and host[:1] != "[":
+        address, percent, zone = host.partition("%")
+        host = f"[{address}%25{zone.removeprefix('25')}]" if percent else f"[{host}]"
+    port = pool.port
+    if not port or port == _DEFAULT_PORTS.get(pool.scheme):
+        return f"{pool.scheme}://{host}{target}"
+    return f"{pool.scheme}://{host}:{port}{target}"
+
+
+def _proxy_of(pool: typing.Any) -> str | None:
+    """Return host and port of the proxy of *pool*; a SOCKS proxy is an option of its connections."""
+    proxy = pool.proxy
+    if proxy is not None:
+        return f"{proxy.host}:{proxy.port or _DEFAULT_PORTS.get(proxy.scheme, 80)}"
+    socks = pool.conn_kw.get("_socks_options")
+    if socks is None:
+        return None
+    host = socks["proxy_host"]
+    return f"[{host}]:{socks['proxy_port']}" if ":" in host and host[:1] != "[" else f"{host}:{socks['proxy_port']}"
+
+
+def _is_hop(call: Call, kwargs: dict[str, typing.Any]) -> bool:
+    """Return whether a pool's urlopen() with *kwargs* is what the manager that began *call* makes of its request."""
+    return (
+        call.pool is None
+        and call.owner is not None
+        and kwargs.get("retries") is call.retries
+        and kwargs.get("assert_same_host") is False
+    )
+
+
+def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
+    """Return whether an urlopen() of *url* with *retries* repeats the request of *call*."""
     if call.returned or call.ended_at_mono_ns or call.running is not None:
         return False
     history: typing.Any = getattr(retries, "history", ())
@@ -48,77 +92,75 @@ def repeated(call: Call, retries: typing.Any, url: str) -> bool:
         return False
     last = history[-1]
     ahead = last.redirect_location or last.url
-    if url != ahead and url != urljoin(last.url or "", ahead):  # a pool does not join them, and a location may be bad
-        return False  # of a retry policy, which may give its own retries
-    call.retries = retries
-    call.next_attempt()
-    return True
+    # Else of a retry policy, which may give its own retries. A pool does not join them, and a location may be bad.
+    return bool(url == ahead or url == urljoin(last.url or "", ahead))
 
 
-def url_of(pool: typing.Any, target: str) -> str:
-    """Return the URL of a pool's *target*: an IPv6 address stands in brackets (RFC 3986, 3.2.2; zone: RFC 6874)."""
-    host: str = pool.host
-    if ":" in host and host[:1] != "[":
-        address, percent, zone = host.partition("%")
-        host = f"[{address}%25{zone.removeprefix('25')}]" if percent else f"[{host}]"
-    port = pool.port
-    return f"{pool.scheme}://{host}:{port}{target}" if port else f"{pool.scheme}://{host}{target}"
+def _take_attempt(call: Call, pool: typing.Any) -> None:
+    """Let the attempt under way be one of *pool*; None: of the pool that the manager asks next."""
+    call.pool = pool
+    if pool is not None and (pool.proxy is not None or "_socks_options" in pool.conn_kw):
+        call.proxy = _proxy_of(pool)
 
 
 def run(
-    hooks: Hooks, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, method: str, url: str, args: typing.Any,
-    kwargs: typing.Any,
+    hooks: Hooks | None, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, method: str, url: str,
+    args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any],
 ) -> typing.Any:  # fmt: skip
-    """Call *urlopen* of the manager *owner* or of *pool*, and time it.
-
-    It repeats a request that is under way, or begins a call. The call ends here, or with the reader of the response.
-    """
+    """Call *urlopen* of the manager *owner* or of *pool*: part of a call that is under way, or a call."""
     outer = current.get()
     retries = kwargs["retries"] if "retries" in kwargs else args[2] if owner is None and len(args) > 2 else None
-    same = outer is not None and (outer.owner is owner if pool is None else outer.pool is pool)
-    if outer is not None and same and repeated(outer, retries, url):
-        outer.pool = pool  # None: the next pool's urlopen() is this hop
+    if outer is not None:
+        if pool is not None and _is_hop(outer, kwargs):
+            _take_attempt(outer, pool)
+            return urlopen(method, url, *args, **kwargs)
+        same = outer.owner is owner if pool is None else outer.pool is pool
+        if same and _is_repeat(outer, retries, url):
+            outer.retries = retries
+            outer.next_attempt()
+            _take_attempt(outer, pool)
+            return urlopen(method, url, *args, **kwargs)
+    if hooks is None:
         return urlopen(method, url, *args, **kwargs)
-    whole = url_of(pool, url) if pool is not None and url[:1] == "/" else url
-    if outer is None and not hooks_module.pending:
-        call = Call(hooks, method, whole, owner)
-    else:
-        call = begin(hooks, method, whole, owner)
-    call.pool = pool
+    call = begin(hooks, method, url_of(pool, url) if pool is not None and url[:1] == "/" else url, owner)
     call.retries = retries
+    _take_attempt(call, pool)
     response = None
-    # A signal or a greenlet's timeout may raise between any two lines. So current is put back at two places.
+    current.set(call)
     try:
-        try:
-            current.set(call)
-            if call.listener is not None:
-                call.start()
-            response = urlopen(method, url, *args, **kwargs)
-            call.returned = True
-            if call._outcome is not None or call.connection is None or not watch(response, call):
-                if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
-                    call.bytes_received = response.tell()
-                call.end(call.error)
-            return response
-        except BaseException as error:
-            if type(call) is Call:
-                call.fail(error)
-            raise
-        finally:
-            current.set(outer)
+        if call.listener is not None:
+            call.start()
+        response = urlopen(method, url, *args, **kwargs)
+        _returned(call, response)
+        return response
     except BaseException as error:
-        current.set(outer)
         if type(call) is Call:
             call.fail(error)
         raise
     finally:
+        current.set(outer)
         # The response keeps the errors of its retries, and their tracebacks keep this frame: with the response in it,
         # that is a cycle, and the connection would stay open until the collector runs.
-        del response
+        response = None
 
 
-@asleep("_put_conn", "_get_conn", "urlopen")
-class TimedPool(_Behind):
+def _returned(call: Call, response: typing.Any) -> None:
+    """The caller gets *response*. The call ends here, or with the reader of the response."""
+    call.returned = True
+    if call._outcome is None and call.connection is not None and watch(response, call):
+        return
+    if call.connection is None:  # of a mock or a recorder, or of a connection that is not watched
+        status = getattr(response, "status", None)
+        if type(status) is int:
+            call.status = status
+        if call.pool is None:
+            miss("a pool that is older than install() until its next new connection")
+    if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
+        call.bytes_received = response.tell()
+    call.end(call.error)
+
+
+class Pool(_Behind):
     """Stands in front of a pool's class."""
 
     #: Options of an own pool; None: those of install().
@@ -130,73 +172,86 @@ class TimedPool(_Behind):
         adopt(conn, self._onewrite_given)
         return conn
 
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
         """Send a request: see urllib3."""
-        call = current.get()
-        if (
-            call is not None
-            and call.pool is None
-            and call.owner is not None
-            and kwargs.get("retries") is call.retries
-            and kwargs.get("assert_same_host") is False
-        ):
-            call.pool = self  # the manager's request, or one hop of it
+        hooks = installations.hooks if self._onewrite_given is None and not silenced else hooks_of(self)
+        if hooks is None and current.get() is None:
             return super().urlopen(method, url, *args, **kwargs)
-        hooks = installations.hooks if self._onewrite_hooks is None else hooks_of(self)
-        if hooks is None:
-            return super().urlopen(method, url, *args, **kwargs)
-        return run(hooks, None, self, super().urlopen, method, url, args, kwargs)
+        put(Timed, self)
+        return run(hooks, None, self, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
+
+
+class Timed(_Behind):
+    """Stands in front of a pool's class from the first request that has hooks."""
 
     def _get_conn(self, timeout: float | None = None) -> typing.Any:
         call = current.get()
         if call is None or call.pool is not self:
-            conn: typing.Any = super()._get_conn(timeout)
-            if getattr(conn, "_onewrite_call", None) is not None:
-                conn._onewrite_call = None  # a signal kept it there
-            return conn
-        waiting = self.block and self.pool is not None and self.pool.empty()
+            return super()._get_conn(timeout)
+        queue = self.pool  # None where another thread has closed the pool
+        waiting = self.block and queue is not None and queue.empty()
         if waiting:
             call.step_start("queue")
         try:
-            conn = super()._get_conn(timeout)
+            conn: typing.Any = super()._get_conn(timeout)
         except BaseException as error:
             call.phase = "queue"
             call.broke(error)
             call.step_end("queue", error)
             raise
-        if waiting:
-            call.step_end("queue")
-        if isinstance(conn, OneWrite):
-            conn._onewrite_call = call
-            sock = conn.sock
-            if sock is not None:  # else it still has to connect
-                connection = conn._onewrite_connection
-                if connection is None or connection.sock is not sock:
-                    connection = conn._onewrite_connection = Connection(sock)
-                call.acquired(connection, True)
+        try:
+            if waiting:
+                call.step_end("queue")
+            if isinstance(conn, OneWrite):
+                link = conn._onewrite_link()
+                link.watch = call
+                put(TimedConnection, conn)
+                sock = conn.sock
+                if sock is not None:  # else it still has to connect
+                    connection = link.connection
+                    if connection is None or connection.sock is not sock:
+                        connection = link.connection = Connection(sock)
+                    call.acquired(connection, True)
+        except BaseException:  # a hook stops the thread: the pool keeps its place
+            self._put_conn(conn)
+            raise
         return conn
 
     def _put_conn(self, conn: typing.Any) -> None:
-        call: typing.Any = None
-        try:  # from the first line on: a signal must not keep the connection from its pool
-            call = getattr(conn, "_onewrite_call", None)
-            if call is not None:
-                conn._onewrite_call = None
-                if type(call) is Call:
-                    call.given_back(conn.sock)
-                else:  # it has ended
-                    call = None
-            elif conn is None:
+        call: Call | None = None
+        try:
+            if conn is not None:
+                link: Link | None = getattr(conn, "_onewrite", None)
+                if link is not None:
+                    call, link.watch = link.watch, None
+                    if call is not None:
+                        _freed(call, conn.sock)
+            else:
                 # urllib3 has closed the connection after an error. It may wait before it repeats the request.
                 failed = current.get()
                 if failed is not None and failed.pool is self and failed.error is not None:
                     failed.end_attempt()
         finally:
             super()._put_conn(conn)
-        if call is not None and not call.reading:
+        if call is not None:
             if conn.sock is None:  # the pool closes it where it is full, or closed
                 call.reusable = False
-            call.end_attempt()
+            if type(call) is Call and not call.returned:  # else its reader ends it, on whatever thread
+                call.end_attempt()
+
+
+def _freed(call: Call, sock: typing.Any) -> None:
+    """The connection of *call*, with *sock* if that is open, goes back to its pool."""
+    if call.freed_ns:
+        return
+    call.freed_ns = t_ns = call.response_end or now()
+    connection, response = call.connection, call.response
+    if connection is not None:
+        connection.idle_since = t_ns
+    if call.error is None and response is not None and response.fp is None and not response.length:
+        call.reusable = sock is not None
+        if type(call) is Call and not call.returned and not call.response_end:
+            call.body_read(t_ns, None)
 
 
 class Own:
@@ -206,17 +261,18 @@ class Own:
     _onewrite_hooks: Hooks | None
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        require()
+        if not DEFAULTS.disabled:
+            require()
         self._onewrite_given, self._onewrite_hooks = take(kwargs)
         super().__init__(*args, **kwargs)
 
 
-class HTTPConnectionPool(Own, TimedPool, _HTTPConnectionPool):
+class HTTPConnectionPool(Own, Pool, _HTTPConnectionPool):
     """urllib3's HTTPConnectionPool whose requests leave in one write, with TCP_NODELAY on.
 
     Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
     """
 
 
-class HTTPSConnectionPool(Own, TimedPool, _HTTPSConnectionPool):
+class HTTPSConnectionPool(Own, Pool, _HTTPSConnectionPool):
     """The same over TLS."""

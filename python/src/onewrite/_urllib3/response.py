@@ -13,7 +13,7 @@ import urllib3.response
 
 from .._base_version import genuine
 from .._front import Front, put
-from .._timing.record import Call, now
+from .._timing.record import Call, now, take
 
 if typing.TYPE_CHECKING:
     from urllib3.response import HTTPResponse as _HTTPResponse
@@ -26,26 +26,26 @@ else:
 
 def _reading(response: typing.Any) -> Call | None:
     """Return the call of *response*, if it has not ended and no method of the response is reading."""
-    call: Call | None = response.__dict__.get("_onewrite_call")
+    call: Call | None = response.__dict__.get("_onewrite")
     return call if call is not None and not call.reading else None
 
 
 def _end(response: typing.Any, error: BaseException | None = None) -> None:
     """The caller has all that it wanted, or gets *error*. The class stays: a method may be at hand, bound."""
-    call: Call = response.__dict__.pop("_onewrite_call")
-    response.__dict__.pop("_onewrite_received", None)
-    if not call.ended_at_mono_ns:
-        if error is None:
-            call.finish()
-        else:
-            call.error = None
-            call.fail(error)
+    call = take(response)
+    if call is None:
+        return
+    if error is None:
+        call.finish()
+    else:
+        call.error = None
+        call.fail(error)
 
 
 class TimedResponse(_Behind):
     """Stands in front of a response's class."""
 
-    _onewrite_call: Call
+    _onewrite: Call
     #: The bytes that read_chunked() has read; urllib3's tell() does not count them.
     _onewrite_received = 0
 
@@ -67,10 +67,11 @@ class TimedResponse(_Behind):
 
     def _onewrite_complete(self) -> None:
         """End the call if the body was read to its end, in this call of a method or in one before it."""
-        call = _reading(self)
-        if call is not None and self.isclosed():
-            call.body_read(call.freed_ns or now(), self.tell() + self._onewrite_received)
-            _end(self)
+        if _reading(self) is not None and self.isclosed():
+            call = take(self)
+            if call is not None:
+                call.body_read(call.freed_ns or now(), self.tell() + self._onewrite_received)
+                call.finish()
 
     def _onewrite_read_some(
         self, read: typing.Callable[..., bytes], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]
@@ -136,8 +137,8 @@ class TimedResponse(_Behind):
                 _end(self)
 
     def __del__(self) -> None:
-        call: Call | None = self.__dict__.pop("_onewrite_call", None)
-        if call is not None and not call.ended_at_mono_ns:
+        call: Call | None = self.__dict__.pop("_onewrite", None)
+        if call is not None:
             call.abandon()
         super().__del__()
 
@@ -146,5 +147,5 @@ def watch(response: typing.Any, call: Call) -> bool:
     """Let *call* end with the reader of *response*; return whether that can be seen."""
     if not isinstance(response, _HTTPResponse) or not put(TimedResponse, response):
         return False
-    response._onewrite_call = call  # type: ignore[attr-defined]
+    response._onewrite = call  # type: ignore[attr-defined]
     return True

@@ -23,65 +23,63 @@ _Plain = _socket.socket
 
 
 class Watch(typing.Protocol):
-    """Has the time of the first write, and counts what a Writer has written."""
+    """Counts what a Writer has written, and takes the time of its first write."""
 
     bytes_sent: int
+    request_start: int
     writes: int
 
-    def before_write(self) -> None:
-        """Bytes are about to be written."""
+    def first_write(self) -> None:
+        """The first bytes are about to be written."""
 
 
-class Writer:
-    """Stands in for a socket while one request is written."""
+class Link:
+    """What a connection carries: how its requests are written. A seam adds what else it keeps."""
 
-    __slots__ = ("_limit", "_room", "_watch", "held", "sock")
+    __slots__ = ("held", "limit", "room", "sock", "watch", "writing")
 
-    def __init__(self, sock: typing.Any, limit: int, watch: Watch | None) -> None:
-        """Join up to *limit* bytes; 0 holds nothing."""
+    def __init__(self) -> None:
+        #: The socket, while a request is written.
+        self.sock: typing.Any = None
+        self.watch: typing.Any = None
+        #: The pieces that wait; None where nothing is held.
+        self.held: list[bytes] | None = None
+        #: Whether a request is being written.
+        self.writing = False
+        self.limit = self.room = 0
+
+    def begin(self, sock: typing.Any, limit: int) -> Writer:
+        """Return what stands in for *sock* and joins up to *limit* bytes; 0 holds nothing."""
         self.sock = sock
-        self._limit = self._room = limit
-        self._watch = watch
-        self.held: list[bytes] | None = [] if limit else None
+        self.writing = True
+        self.limit = self.room = limit
+        self.held = [] if limit else None
+        return Writer(self)
 
-    def sendall(self, data: typing.Any, *flags: typing.Any) -> None:
-        """Send *data* as the socket does, or hold it."""
-        held = self.held
-        if held is not None:
-            size = -1
-            if type(data) is bytes and not flags:
-                size = len(data)
-            elif type(data) in _COPIED and not flags:
-                size = _nbytes(data)
-            # With Expect the body waits for the server, and the head leaves alone.
-            if size >= 0 and (size <= self._room if held else type(data) is bytes and b"\nexpect:" not in data.lower()):
-                held.append(bytes(data))
-                self._room -= size
-                return
-            if held and size >= 0:
-                self.held = None
-                self._send_many(held, data)
-                return
-            self.flush()
-            self.held = None
-        self._send(data, *flags)
+    def end(self) -> None:
+        """The request is written, or given up."""
+        self.writing = False
+        self.sock = self.held = None
 
-    def _send(self, data: typing.Any, *flags: typing.Any) -> None:
-        watch = self._watch
-        if watch is not None:
-            watch.before_write()
+    def send(self, data: typing.Any, *flags: typing.Any) -> None:
+        """Send *data* now."""
+        watch: Watch | None = self.watch
+        if watch is None:
+            self.sock.sendall(data, *flags)
+            return
+        if not watch.request_start:
+            watch.first_write()
         self.sock.sendall(data, *flags)
-        if watch is not None:
-            watch.bytes_sent += len(data) if type(data) is bytes else _nbytes(data)
-            watch.writes += 1
+        watch.bytes_sent += len(data) if type(data) is bytes else _nbytes(data)
+        watch.writes += 1
 
     def flush(self) -> None:
         """Send what is held. What comes later is held again."""
         held = self.held
         if held:
             self.held = []
-            self._room = self._limit
-            self._send(b"".join(held))
+            self.room = self.limit
+            self.send(b"".join(held))
 
     def abandon(self) -> None:
         """The base library raised: send what it has written by now, as it would have been sent without a Writer."""
@@ -90,30 +88,66 @@ class Writer:
         except Exception:
             self.held = None
 
-    def _send_many(self, held: list[bytes], data: typing.Any) -> None:
-        watch = self._watch
-        if watch is not None:
-            watch.before_write()
+    def send_many(self, held: list[bytes], data: typing.Any) -> None:
+        """Send the pieces *held* and *data* with as few writes as the socket allows."""
+        watch: Watch | None = self.watch
+        if watch is not None and not watch.request_start:
+            watch.first_write()
         with memoryview(data) as whole, whole.cast("B") as view:
             size = sum(map(len, held)) + view.nbytes
-            writes = _send_vector(self.sock, held, view) or _send_records(self.sock, held, view, self._limit)
+            writes = _send_vector(self.sock, held, view) or _send_records(self.sock, held, view, self.limit)
         if watch is not None:
             watch.bytes_sent += size
             watch.writes += writes
+
+
+class Writer:
+    """Stands in for a socket while one request is written.
+
+    It has no state: CPython finds the attributes of a class with a ``__getattr__`` slowly.
+    """
+
+    __slots__ = ("_link",)
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def sendall(self, data: typing.Any, *flags: typing.Any) -> None:
+        """Send *data* as the socket does, or hold it."""
+        link = self._link
+        held = link.held
+        if held is not None:
+            size = -1
+            if type(data) is bytes and not flags:
+                size = len(data)
+            elif type(data) in _COPIED and not flags:
+                size = _nbytes(data)
+            # With Expect the body waits for the server, and the head leaves alone.
+            if size >= 0 and (size <= link.room if held else type(data) is bytes and b"\nexpect:" not in data.lower()):
+                held.append(data if type(data) is bytes else bytes(data))
+                link.room -= size
+                return
+            if held and size >= 0:
+                link.held = None
+                link.send_many(held, data)
+                return
+            link.flush()
+            link.held = None
+        link.send(data, *flags)
 
     # The rest is the socket's.
 
     def settimeout(self, value: typing.Any) -> None:
         """Set the socket's timeout."""
-        self.sock.settimeout(value)
+        self._link.sock.settimeout(value)
 
     def __getattr__(self, name: str) -> typing.Any:
-        self.flush()
-        return getattr(self.sock, name)
+        self._link.flush()
+        return getattr(self._link.sock, name)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance() says of a Writer what it says of the socket
-        return type(self.sock)
+        return type(self._link.sock)
 
 
 def _nbytes(data: typing.Any) -> int:
