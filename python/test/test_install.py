@@ -276,7 +276,7 @@ def test_unknown_versions_are_refused_and_nothing_changes(version: str, monkeypa
     ("owner", "name"),
     [
         (urllib3.connection.HTTPConnection, "_new_conn"),
-        (urllib3.HTTPConnectionPool, "_get_conn"),
+        (urllib3.HTTPConnectionPool, "_put_conn"),
         (urllib3.HTTPResponse, "_handle_chunk"),
         (urllib3.PoolManager, "_new_pool"),
     ],

@@ -4,7 +4,7 @@ install() replaces functions of urllib3's classes:
 
 - ``__init__`` of HTTPConnection and HTTPConnectionPool. Each object made from then on gets a class with onewrite's in
   front of its own. botocore, docker, vcrpy, urllib3's SOCKS support and users' own code derive from these classes;
-- ``HTTPConnectionPool._new_conn``, which reaches a pool that is older than install();
+- ``HTTPConnectionPool._get_conn``, which reaches a pool that is older than install(), and its closed connections;
 - with the first hook ``PoolManager.urlopen``: a redirect to another host is an attempt of the same call, and only the
   manager sees that.
 """
@@ -27,7 +27,7 @@ from . import _base_version, _config, _front
 from ._settings import Arguments, Installation, installations, silenced
 from ._timing.hooks import drain, hook_failures
 from ._timing.record import current
-from ._urllib3.connection import adopt
+from ._urllib3.connection import OneWrite, adopt
 from ._urllib3.manager import Manager
 from ._urllib3.pool import Pool, run
 from ._version import __version__
@@ -47,19 +47,23 @@ def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable
     return urlopen
 
 
-def _pool_new_conn(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
-    def _new_conn(self: typing.Any) -> typing.Any:
-        if installations.active:
-            _front.put(Pool, self)
-        return below(self)
+def _pool_get_conn(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
+    def _get_conn(self: typing.Any, timeout: float | None = None) -> typing.Any:
+        conn = below(self, timeout)
+        if not isinstance(conn, OneWrite) and installations.active:
+            if not isinstance(self, Pool) and _front.put(Pool, self):
+                _front.miss("the first request of a pool that is older than install()")
+            if getattr(conn, "sock", self) is None:  # it connects next
+                adopt(conn)
+        return conn
 
-    return _new_conn
+    return _get_conn
 
 
 _PLACES = (
     (_Connection, "__init__", _front.after_init(installations, adopt)),
     (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(Pool, pool))),
-    (_Pool, "_new_conn", _pool_new_conn),
+    (_Pool, "_get_conn", _pool_get_conn),
     (_Manager, "urlopen", _manager_urlopen),
 )
 
@@ -68,7 +72,7 @@ def install(**options: Unpack[Arguments]) -> Installation:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
     Call it early: connections that are open already stay as they are, and a pool that is older is reached with its
-    next new connection. Safe from any thread. Called again, it adds its hooks to those that are there, and its options
+    second request. Safe from any thread. Called again, it adds its hooks to those that are there, and its options
     replace those it names; None leaves an option as it is. ``hooks_disabled=True`` ends all hooks of this process.
     With ``ONEWRITE_DISABLED=true`` it does nothing.
 
@@ -122,7 +126,7 @@ class Status:
     #: How many hooks of install() are called, and how many times a hook of this process raised.
     hooks: int
     hook_errors: int
-    #: How many calls on pools older than install(), and objects whose class cannot change, were not reached.
+    #: How many first requests of pools older than install(), and objects whose class cannot change, were not reached.
     missed: int
 
     def to_dict(self) -> dict[str, typing.Any]:

@@ -14,7 +14,7 @@ import urllib3.connectionpool
 
 from .._base_version import genuine, require
 from .._config import DEFAULTS, Options
-from .._front import Front, miss, put
+from .._front import Front, put
 from .._settings import installations, silenced, take
 from .._timing import hooks as hooks_module
 from .._timing.connection import Connection
@@ -153,8 +153,6 @@ def _returned(call: Call, response: typing.Any) -> None:
         status = getattr(response, "status", None)
         if type(status) is int:
             call.status = status
-        if call.pool is None:
-            miss("a pool that is older than install() until its next new connection")
     if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
         call.bytes_received = response.tell()
     call.end(call.error)

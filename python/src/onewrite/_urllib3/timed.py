@@ -72,6 +72,8 @@ class TimedConnection(_Behind):
         function: typing.Any = super(OneWrite, self)._new_conn
         address = ":" in host or host.replace(".", "").isdigit()
         peer = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        if getattr(self, "_socks_options", None) is not None:
+            peer = call.proxy or peer
         if getattr(function, "__func__", None) is not _NEW_CONN or type(options) is not list or address:
             call.step_start("connect", peer=peer)
             return super()._new_conn()
