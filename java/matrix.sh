@@ -12,7 +12,7 @@ mkdir -p "$reports"
 failed=()
 
 # A version that the parent pom names: netty.version, or netty.oldest.
-named() { sed -n "s|^ *<$1>\(.*\)</$1>.*|\1|p" pom.xml reactor-netty/pom.xml spring-boot/pom.xml | head -1; }
+named() { sed -n "s|^ *<$1>\(.*\)</$1>.*|\1|p" pom.xml reactor-netty/pom.xml | head -1; }
 netty=$(named netty.oldest) okhttp=$(named okhttp.oldest) reactor=$(named reactor-netty.oldest) ahc=$(named ahc.oldest)
 
 is_wanted() { [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]]; }
@@ -57,13 +57,6 @@ for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
   IFS=/ read -r what version <<<"$versions"
   in_copy "$what" on_other_version testing,core,netty,reactor-netty -Donewrite.netty-4.1=true \
     "-Dnetty.version=$netty" "-Dreactor-netty.version=$version" -Dspring.version=6.2.12
-done
-for versions in 3.4.11/6.2.12/1.2.11 "3.2.12/6.1.21/$reactor"; do
-  IFS=/ read -r boot spring version <<<"$versions"
-  in_copy "spring-boot-${boot%.*}" on_other_version testing,core,netty,reactor-netty,spring-boot \
-    -Donewrite.netty-4.1=true "-Dnetty.version=$netty" -Dspring.version=6.2.12 "-Dreactor-netty.version=$version" \
-    "-Dspring-boot.version=$boot" "-Dspring-boot.spring.version=$spring" \
-    -Dtest='OnewriteAutoConfigurationTest' -Dsurefire.failIfNoSpecifiedTests=false
 done
 in_copy ahc-3.0.1 on_other_version testing,core,netty,ahc -Donewrite.netty-4.1=true "-Dnetty.version=$netty" \
   "-Dahc.version=$ahc"

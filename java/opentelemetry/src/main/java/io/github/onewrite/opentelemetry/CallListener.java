@@ -3,7 +3,6 @@ package io.github.onewrite.opentelemetry;
 import io.github.onewrite.Attempt;
 import io.github.onewrite.RecordListener;
 import io.github.onewrite.Timing;
-import io.github.onewrite.TimingEvent;
 import io.github.onewrite.TimingMappers;
 import io.opentelemetry.api.logs.Logger;
 import io.opentelemetry.api.logs.Severity;
@@ -24,11 +23,6 @@ final class CallListener implements RecordListener {
         this.context = context;
         this.logger = logger;
         this.metrics = metrics;
-    }
-
-    @Override
-    public void onEvent(TimingEvent event) {
-        // The record has it all.
     }
 
     /**

@@ -29,13 +29,13 @@ final class CallMetrics {
         // The boundary at 35 ms separates round trips from stalls, which a delayed ACK makes 40 ms or longer.
         this.wait = meter.histogramBuilder("onewrite.wait.duration")
                 .setUnit("s")
-                .setDescription("From the request's last write to the response's first byte, of each attempt.")
+                .setDescription("From the last byte of the request written to the first byte of the response read")
                 .setExplicitBucketBoundariesAdvice(
                         List.of(0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0))
                 .build();
         this.requests = meter.counterBuilder("onewrite.requests")
                 .setUnit("{request}")
-                .setDescription("Requests that got a connection, reused or new.")
+                .setDescription("Requests that got a connection")
                 .build();
     }
 

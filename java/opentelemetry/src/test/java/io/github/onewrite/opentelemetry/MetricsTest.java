@@ -8,6 +8,7 @@ import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.testing.TestServer;
 import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.sdk.metrics.data.HistogramPointData;
+import io.opentelemetry.sdk.metrics.data.MetricData;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
@@ -51,6 +52,13 @@ class MetricsTest {
             assertEquals(
                     Set.of("onewrite.requests", "onewrite.wait.duration"),
                     sdk.metrics().keySet());
+            String contract = Files.readString(Path.of("..", "..", "spec", "events.yaml"));
+            for (MetricData metric : sdk.metrics().values()) {
+                String text = contract.substring(contract.indexOf("- name: " + metric.getName()));
+                assertEquals(
+                        text.lines().skip(1).findFirst().orElseThrow().strip(),
+                        "description: " + metric.getDescription());
+            }
             Map<String, Object> where = Map.of(
                     "http.request.method", "POST", "server.address", "127.0.0.1", "server.port", (long) server.port());
             // On a busy machine a wait may be longer than 20 ms: then it has a cause, and so a data point of its own.

@@ -12,21 +12,17 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingClass;
-import org.springframework.boot.autoconfigure.web.reactive.function.client.ReactorNettyHttpClientMapper;
 import org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder;
 import org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
-import org.springframework.core.Ordered;
-import org.springframework.core.annotation.Order;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.Environment;
 import reactor.netty.http.client.HttpClient;
 
 /**
- * Applies {@link OnewriteReactorNetty} to the Reactor Netty clients on which Spring Boot puts the injected
+ * For Spring Boot 3.5 and 4: applies {@link OnewriteReactorNetty} to the Reactor Netty clients on which Spring Boot puts the injected
  * {@code WebClient.Builder}, {@code RestClient.Builder} and {@code RestTemplateBuilder}. Clients over another library,
  * an {@code OkHttpClient} bean among them, and those made without Boot's builders stay as they are.
  *
@@ -82,22 +78,7 @@ public class OnewriteAutoConfiguration {
         return switches;
     }
 
-    /** WebClient up to Boot 3.4, whose successors deprecate mappers. */
-    @SuppressWarnings("removal")
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(ReactorNettyHttpClientMapper.class)
-    @ConditionalOnMissingClass("org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder")
-    static class WebClientMapper {
-
-        /** The last of the mappers, so that it sees the options that others set. */
-        @Bean
-        @Order(Ordered.LOWEST_PRECEDENCE)
-        ReactorNettyHttpClientMapper onewriteHttpClientMapper(OnewriteReactorNetty onewrite) {
-            return onewrite::apply;
-        }
-    }
-
-    /** WebClient from Boot 3.5 on. */
+    /** WebClient. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(ReactorClientHttpConnectorBuilder.class)
     static class WebClientBuilders {
@@ -111,7 +92,7 @@ public class OnewriteAutoConfiguration {
         }
     }
 
-    /** RestClient from Boot 3.4 on. */
+    /** RestClient. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(ReactorClientHttpRequestFactoryBuilder.class)
     static class RestClientBuilders {

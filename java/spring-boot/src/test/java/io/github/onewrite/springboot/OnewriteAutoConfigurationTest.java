@@ -30,7 +30,6 @@ import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.springframework.beans.factory.ObjectProvider;
@@ -38,7 +37,6 @@ import org.springframework.boot.Banner;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
-import org.springframework.boot.autoconfigure.web.reactive.function.client.ReactorNettyHttpClientMapper;
 import org.springframework.boot.builder.SpringApplicationBuilder;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
@@ -51,7 +49,6 @@ import org.springframework.core.env.StandardEnvironment;
 import org.springframework.core.env.SystemEnvironmentPropertySource;
 import org.springframework.core.io.buffer.DataBuffer;
 import org.springframework.core.io.buffer.DefaultDataBufferFactory;
-import org.springframework.util.ClassUtils;
 import org.springframework.web.client.RestClient;
 import org.springframework.web.reactive.function.client.WebClient;
 import reactor.core.publisher.Flux;
@@ -135,15 +132,9 @@ class OnewriteAutoConfigurationTest {
         });
     }
 
-    static boolean bootMakesRestClientsOverReactor() {
-        return ClassUtils.isPresent(
-                "org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder", null);
-    }
-
     /** RestClient writes the body on another thread: on a busy machine some arrive in two segments, of stock's all do. */
     @Test
     @EnabledOnOs(OS.LINUX)
-    @EnabledIf("bootMakesRestClientsOverReactor")
     void restClientPostsInOneSegmentAndIsTimed() {
         heard().run(context -> {
             long joined = 0;
@@ -160,9 +151,7 @@ class OnewriteAutoConfigurationTest {
     void disabledIsStock() {
         heard().withPropertyValues("onewrite.disabled=true").run(context -> {
             assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::webClient));
-            if (bootMakesRestClientsOverReactor()) {
-                assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::restClient));
-            }
+            assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::restClient));
             assertTrue(calls.none(), "no records");
             HttpClient stock = HttpClient.create();
             assertSame(stock, context.getBean(OnewriteReactorNetty.class).apply(stock));
@@ -316,15 +305,13 @@ class OnewriteAutoConfigurationTest {
         }
     }
 
-    /** A customizer bean of the application's is used instead, once, although the application also applies it by hand. */
+    /** A customizer bean of the application's is used instead. */
     @Test
-    @SuppressWarnings("removal")
     void theApplicationsOwnCustomizer() {
         OnewriteReactorNetty own = OnewriteReactorNetty.create().onTiming(calls);
         List<String> heard = new CopyOnWriteArrayList<>();
         application
                 .withBean(OnewriteReactorNetty.class, () -> own)
-                .withBean(ReactorNettyHttpClientMapper.class, () -> own::apply)
                 .withBean(TimingListener.class, () -> new Listener(() -> heard.add("the bean")))
                 .run(context -> {
                     assertSame(own, context.getBean(OnewriteReactorNetty.class));
@@ -336,7 +323,7 @@ class OnewriteAutoConfigurationTest {
                 });
     }
 
-    /** With this auto-configuration alone: classes of Boot 3.4 and older cache for the whole process what is missing. */
+    /** With this auto-configuration alone. */
     @Test
     void withoutReactorNettyThereIsNothing() {
         new ApplicationContextRunner()
