@@ -126,6 +126,7 @@ def test_each_table_stands_in_one_place(tmp_path: Path) -> None:
         shutil.copy(REPOSITORY / page, tmp_path / page)
     for name in ("post-stall", "relays"):
         report.save(made_up(name), tmp_path / "bench" / "results")
+    result(tmp_path / "python" / "bench", again=1.01)
     assert set(report.publish(check=True, repository=tmp_path)) == {"README.md", "docs/proxies.md", "bench/RESULTS.md"}
     assert "0.4 (0.2–0.6)" not in (tmp_path / "docs" / "proxies.md").read_text()
     report.publish(repository=tmp_path)

@@ -107,10 +107,10 @@ def _notes(run: Run) -> list[str]:
     return [*run.notes, *missing]
 
 
-def cost() -> str:
-    """The table of the cost of a call, of all languages."""
-    table, notes = costs.table()
-    return "\n\n".join([table.markdown(), "\n".join(f"- {note}" for note in notes)])
+def cost(repository: Path) -> dict[str, str]:
+    """The table of the cost of a call, of all languages; nothing while no bench has written its results."""
+    table, notes = costs.table(repository)
+    return {"cost": "\n\n".join([table.markdown(), "\n".join(f"- {note}" for note in notes)])} if table.rows else {}
 
 
 def document(runs: Sequence[Run]) -> str:
@@ -158,7 +158,7 @@ def publish(check: bool = False, repository: Path = REPOSITORY) -> list[str]:
     """Write RESULTS.md and the tables of the pages from the kept results; with `check` return those that differ."""
     kept = repository / "bench" / "results"
     runs = collect(kept)
-    made = {run.scenario: body(run) for run in runs if run.scenario in pages.PAGES} | {"cost": cost()}
+    made = {run.scenario: body(run) for run in runs if run.scenario in pages.PAGES} | cost(repository)
     differ = pages.write(made, repository, check)
     results = repository / "bench" / "RESULTS.md"
     whole = document(runs)
