@@ -94,10 +94,13 @@ class Sentence:
         beginning = BEGINNINGS.match(self.text.lstrip("*_\"'("))
         if beginning and not self.text.rstrip("*_)\"'").endswith("?"):
             found.append(f'begins with "{beginning[1]}"')
-        found += [
-            f'"{match[0]}": {better}' for word, better in BANNED.items() if (match := re.search(rf"\b{word}\b", self.text, re.IGNORECASE))
-        ]
-        return found
+        return found + banned(self.text)
+
+
+def banned(text: str, but: str = "-") -> list[str]:
+    """The words of BANNED in a sentence, each with a better one, but those whose pattern begins so."""
+    named = {word: better for word, better in BANNED.items() if not word.startswith(but)}
+    return [f'"{match[0]}": {better}' for word, better in named.items() if (match := re.search(rf"\b{word}\b", text, re.IGNORECASE))]
 
 
 @dataclass
@@ -157,6 +160,10 @@ def sentences(text: str) -> list[Sentence]:
 HASH, SLASH = {".py", ".rb", ".sh", ".mk", ".yml", ".yaml", "Makefile"}, {".js", ".mjs", ".cjs", ".ts", ".java"}
 #: Comments for a tool.
 DIRECTIVE = re.compile(r"(shellcheck|rubocop|frozen_string|zizmor|noqa|type:|fmt:|eslint|prettier|@ts-|SPDX)\b")
+#: A line of a comment that begins a paragraph: a tag, an item, a usage.
+TAG = re.compile(r"\s*(?:[@*-] ?|usage:|exit:|environment:|Requirements:)")
+#: The words of a comment's sentence, and the words of BANNED that a comment may have: it names things that are code.
+COMMENT_WORDS, COMMENT_MAY = 40, r"of (?:its|their|his|your) own"
 #: A literal of code inside a comment: it counts as one word.
 LITERAL = re.compile(r"`[^`]*`|\{@(?:code|link|linkplain)[^}]*\}|<code>.*?</code>", re.DOTALL)
 
@@ -169,6 +176,9 @@ def comments(path: Path) -> list[tuple[int, str]]:
     block = _Block(1)
     for number, line in enumerate([*text.split("\n"), ""], 1):
         match = re.match(r"\s*//+\s?(.*)" if slash else r"\s*#+(?!!):?\s?(.*)", line)
+        if block.parts and match and TAG.match(match[1]):
+            found.append((block.line, " ".join(block.parts)))
+            block = _Block(number)
         if match and match[1].strip() and not DIRECTIVE.match(match[1]):
             block.line = block.line if block.parts else number
             block.parts.append(match[1].strip())
@@ -176,7 +186,7 @@ def comments(path: Path) -> list[tuple[int, str]]:
             found.append((block.line, " ".join(block.parts)))
             block = _Block(number)
     for number, body in _blocks(text, slash) if slash or path.suffix == ".py" else ():
-        found += [(number, " ".join(part.split())) for part in re.split(r"\n\s*\n|\n\s*(?=[@*-])|<p>|<li>|::\n", body)]
+        found += [(number, " ".join(part.split())) for part in re.split(r"\n\s*\n|\n\s*(?=[@*-]|usage:|exit:)|<p>|<li>|::\n", body)]
     return found
 
 
@@ -207,7 +217,8 @@ def comment_faults(path: Path) -> list[str]:
     for line, text in comments(path):
         for sentence in END.split(LITERAL.sub("CODE", text)):
             one = Sentence((sentence or "").strip(), line)
-            faults = [fault for fault in one.faults() if not fault.startswith("begins") and not fault.endswith("clauses")]
+            faults = [f"{one.words} words"] if one.words > COMMENT_WORDS else []
+            faults += banned(one.text, COMMENT_MAY)
             wrong += [f"{where}:{line}: {', '.join(faults)}: {one.text}"] if faults else []
     return wrong
 
