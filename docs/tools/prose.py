@@ -193,7 +193,8 @@ def comments(path: Path) -> list[tuple[int, str]]:
 def _blocks(text: str, slash: bool) -> list[tuple[int, str]]:
     """The comments over several lines of Java and JavaScript; the docstrings of Python."""
     if slash:
-        shown = [(text[: one.start()].count("\n") + 1, one[1]) for one in re.finditer(r"^\s*/\*\*?\s(.*?)\*/", text, re.DOTALL | re.MULTILINE)]
+        found = re.finditer(r"^\s*/\*\*?\s(.*?)\*/", text, re.DOTALL | re.MULTILINE)
+        shown = [(text[: one.start()].count("\n") + 1, one[1]) for one in found]
         return [(line, re.sub(r"^\s*\* ?", "", body, flags=re.MULTILINE)) for line, body in shown]
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     nodes = [one for one in ast.walk(ast.parse(text)) if isinstance(one, kinds)]

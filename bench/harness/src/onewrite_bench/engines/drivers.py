@@ -51,7 +51,7 @@ def command(language: str, program: str | None = None, runtime: str | None = Non
 def environment(runtime: str | None) -> dict[str, str]:
     """What a driver's environment needs for a runtime: `debian`, `node22`, `node24`, or None for this machine's."""
     if runtime == "debian":
-        return {"ONEWRITE_PYTHON": "python3"}
+        return {"ONEWRITE_PYTHON": "python3", "PYTHONPATH": str(REPOSITORY / "python" / "src")}
     if runtime is None:  # a driver gets no other ONEWRITE_ variable of the user
         return {name: os.environ[name] for name in ("ONEWRITE_NODE", "ONEWRITE_PYTHON") if os.environ.get(name)}
     found = subprocess.run([NODE_BINARY, NODES[runtime]], capture_output=True, text=True, check=False)
