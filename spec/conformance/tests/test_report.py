@@ -48,16 +48,26 @@ def test_reports(tmp_path: Path) -> None:
     write_junit(results, tmp_path / "x.xml", "x")
     suite = ElementTree.parse(tmp_path / "x.xml").getroot()
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "1", "1"]
-    requirements = {"TCP-1": Requirement("TCP-1", "Title", "x:1", "MUST", "It MUST.")}
-    stock = {"net_http": "net/http", "python": "urllib3"}
-    write_compliance([*results, result(Status.OK, adapter="reference")], requirements, [], stock, tmp_path / "C.md")
-    row = next(line for line in (tmp_path / "C.md").read_text().splitlines() if line.startswith("| TCP-1"))
-    cells = [cell.strip() for cell in row.split("|")[4:-1]]
-    assert cells == ["not judged", "**deviates**", "not judged", "**deviates**"]
+    requirements = {
+        "TCP-1": TCP_1,
+        "FOOT-1": Requirement("FOOT-1", "Title", "x:2", "MUST", "It MUST.", untestable="why"),
+    }
+    results.append(result(Status.NOT_APPLICABLE, client="httpx", path="n"))
+    results[-1].notes = ["no capability queue"]
+    for one in results:
+        one.base = "a base"
+    results[3].notes = ["known: the reason"]
     lucky = result(Status.OK, path="lucky")
-    lucky.tries, lucky.failed_tries, lucky.notes = 4, 1, ["failed 1 of 4, settled; at first: why"]
-    write_compliance([lucky], requirements, [], stock, tmp_path / "C.md")
-    assert "- python `lucky`: failed 1 of 4, settled" in (tmp_path / "C.md").read_text()
+    lucky.wavered = "differed in 1 of 3 plays: bytes"
+    write_compliance([*results, lucky], requirements, [], {"python": "urllib3"}, tmp_path / "C.md")
+    lines = (tmp_path / "C.md").read_text().splitlines()
+    assert "| | stock | onewrite | httpx |" in lines
+    assert "| TCP | 1 deviates | 1 deviates | 1 not applicable |" in lines
+    assert "The base library alone deviates from TCP-1." in lines
+    assert "- `a` (onewrite, not a known failure): why \x00" in lines
+    assert "- httpx lacks queue (TCP-1)" in lines
+    assert "- `lucky`: differed in 1 of 3 plays: bytes" in lines
+    assert "No case can show FOOT-1: each language has a test of its own." in lines
 
 
 def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

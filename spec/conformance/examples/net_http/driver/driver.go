@@ -1,10 +1,9 @@
-// Go's net/http under the judge: a driver with nothing but the standard library.
-//
-// The client kind "stock" is an http.Client as people write it. "onewrite" is the same with three settings.
+// Go's net/http under the judge: "stock" is an http.Client as people write it, "onewrite" the same with two settings.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -32,7 +31,6 @@ type message struct {
 	Cmd, Client, Method, URL, Read string
 	Headers                        [][2]string
 	Timeout                        time.Duration `json:"timeout_ms"`
-	Cancel                         time.Duration `json:"cancel_after_ms"`
 	Body                           body
 	Requests                       []message
 	Options                        struct {
@@ -48,83 +46,58 @@ type body struct {
 	Kind, Fill, Text string
 	B64              []byte
 	Size             int
-	Fields           [][2]string
 	Chunks           []int
 	Length           bool
 	Gap              time.Duration `json:"gap_ms"`
 }
 
-var capabilities = strings.Fields("body:bytes body:text body:memory_file body:form body:stream " +
-	"cancel cancel_connect concurrency expect_continue proxy_forward proxy_connect")
+var capabilities = strings.Fields("body:bytes body:text body:memory_file body:stream concurrency expect_continue proxy_forward proxy_connect")
 
-var (
-	kind   string // of the client, from hello
-	client http.Client
-)
+var kind string // of the client, from hello
+var client http.Client
 
 func (b body) bytes() []byte {
-	if b.Fill == "" {
-		b.Fill = "x"
-	}
-	return append(append(b.B64, b.Text...), strings.Repeat(b.Fill, b.Size)...)
+	return append(append(b.B64, b.Text...), strings.Repeat(cmp.Or(b.Fill, "x"), b.Size)...)
 }
 
 // reader is what a Go program would pass to http.NewRequest, with the length where net/http cannot find it out.
-func (b body) reader() (content io.Reader, length int64, contentType string) {
+func (b body) reader() (content io.Reader, length int64) {
 	switch b.Kind {
 	case "", "none":
-		return nil, 0, ""
-	case "text":
-		return strings.NewReader(string(b.bytes())), 0, ""
-	case "form":
-		var pairs []string
-		for _, pair := range b.Fields {
-			pairs = append(pairs, url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]))
-		}
-		return strings.NewReader(strings.Join(pairs, "&")), 0, "application/x-www-form-urlencoded"
+		return nil, 0
 	case "stream":
 		reader, writer := io.Pipe() // each Write is read whole before the next
 		for _, size := range b.Chunks {
 			length += int64(size)
 		}
-		if !b.Length {
-			length = -1
-		}
 		go func() {
+			defer writer.Close()
 			for at, size := range b.Chunks {
-				if at > 0 {
-					time.Sleep(b.Gap * time.Millisecond)
-				}
+				time.Sleep(b.Gap * time.Millisecond * time.Duration(min(at, 1)))
 				_, _ = writer.Write(body{Fill: b.Fill, Size: size}.bytes())
 			}
-			_ = writer.Close()
 		}()
-		return reader, length, ""
+		if b.Length {
+			return reader, length
+		}
+		return reader, -1
 	}
-	return bytes.NewReader(b.bytes()), 0, ""
+	return bytes.NewReader(b.bytes()), 0
 }
 
-// open makes a client. With onewrite it has a write buffer of more than 16 KiB, as net/http's own has 4; full TLS records
-// from the first on; and TCP_NODELAY, which net sets today, whatever a later Go does.
+// open makes a client. With onewrite it has a write buffer of more than 16 KiB, where net/http's own has 4, and full TLS
+// records from the first on. TCP_NODELAY is net's default.
 func open(m message) object {
-	o, dialer, trust := m.Options, &net.Dialer{Timeout: m.Options.Connect * time.Millisecond}, x509.NewCertPool()
-	if pem, err := os.ReadFile(o.CA); err == nil {
-		trust.AppendCertsFromPEM(pem)
-	}
+	o, trust := m.Options, x509.NewCertPool()
+	pem, _ := os.ReadFile(o.CA)
+	trust.AppendCertsFromPEM(pem)
 	made := &http.Transport{
 		TLSClientConfig:    &tls.Config{RootCAs: trust, DynamicRecordSizingDisabled: kind == "onewrite"},
 		DisableCompression: true, DisableKeepAlives: o.KeepAlive != nil && !*o.KeepAlive, ExpectContinueTimeout: time.Second,
-		MaxConnsPerHost: o.Pool, MaxIdleConnsPerHost: o.Pool, DialContext: dialer.DialContext,
+		MaxConnsPerHost: o.Pool, MaxIdleConnsPerHost: o.Pool, DialContext: (&net.Dialer{Timeout: o.Connect * time.Millisecond}).DialContext,
 	}
 	if kind == "onewrite" {
 		made.WriteBufferSize = 64 << 10
-		made.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			connection, err := dialer.DialContext(ctx, network, address)
-			if err == nil {
-				err = connection.(*net.TCPConn).SetNoDelay(true)
-			}
-			return connection, err
-		}
 	}
 	if proxy, err := url.Parse(o.Proxy); err == nil && o.Proxy != "" {
 		made.Proxy = http.ProxyURL(proxy)
@@ -134,25 +107,15 @@ func open(m message) object {
 }
 
 func request(m message) object {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(m.Timeout*time.Millisecond, time.Hour))
 	defer cancel()
-	if m.Timeout != 0 {
-		ctx, cancel = context.WithTimeout(ctx, m.Timeout*time.Millisecond)
-		defer cancel()
-	}
-	if m.Cancel != 0 {
-		time.AfterFunc(m.Cancel*time.Millisecond, cancel)
-	}
-	content, length, contentType := m.Body.reader()
-	req, err := http.NewRequestWithContext(ctx, m.Method, m.URL, content)
+	body, length := m.Body.reader()
+	req, err := http.NewRequestWithContext(ctx, m.Method, m.URL, body)
 	if err != nil {
 		return failed(err)
 	}
 	if length != 0 {
 		req.ContentLength = length
-	}
-	if contentType != "" {
-		m.Headers = append(m.Headers, [2]string{"Content-Type", contentType})
 	}
 	for _, header := range m.Headers {
 		req.Header.Add(header[0], header[1])
@@ -167,39 +130,32 @@ func request(m message) object {
 	for name, values := range response.Header {
 		fields = append(fields, [2]string{name, strings.Join(values, ", ")})
 	}
-	hash, size := sha256.New(), int64(0)
-	if m.Read != "none" {
-		if size, err = io.Copy(hash, response.Body); err != nil {
-			return failed(err)
-		}
+	if m.Read == "none" {
+		return object{"outcome": "response", "status": response.StatusCode, "headers": fields}
 	}
-	return object{"outcome": "response", "status": response.StatusCode, "headers": fields, "body_bytes": size,
-		"body_sha256": fmt.Sprintf("%x", hash.Sum(nil)), "elapsed_us": time.Since(started).Microseconds()}
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return failed(err)
+	}
+	return object{"outcome": "response", "status": response.StatusCode, "headers": fields, "body_bytes": len(content),
+		"body_sha256": fmt.Sprintf("%x", sha256.Sum256(content)), "elapsed_us": time.Since(started).Microseconds()}
 }
 
 func failed(err error) object {
-	var dns *net.DNSError
-	var operation *net.OpError
-	found := "other"
-	switch text := err.Error(); {
-	case errors.Is(err, context.Canceled):
-		return object{"outcome": "cancelled"}
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+	found, text := "other", err.Error()
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		found = "timeout"
-	case errors.As(err, &dns):
+	case strings.Contains(text, "no such host"):
 		found = "dns"
 	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
 		found = "tls"
-	case errors.As(err, &operation) && operation.Op == "dial":
+	case strings.Contains(text, ": dial tcp"):
 		found = "connect"
-	case errors.Is(err, syscall.ECONNRESET):
-		found = "reset"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		found = "closed"
-	case strings.Contains(text, "malformed"):
-		found = "protocol"
 	}
-	return object{"outcome": "error", "error": object{"kind": found, "type": fmt.Sprintf("%T", err), "message": err.Error()}}
+	return object{"outcome": "error", "error": object{"kind": found, "type": fmt.Sprintf("%T", err), "message": text}}
 }
 
 func answer(m message) object {
@@ -222,26 +178,22 @@ func answer(m message) object {
 		}
 		all.Wait()
 		return object{"results": results}
-	case "close":
+	case "close", "bye":
 		client.CloseIdleConnections()
-		return object{"ok": true}
-	case "bye":
 		return object{"ok": true}
 	}
 	return object{"skipped": "this driver has no " + m.Cmd}
 }
 
 func main() {
-	for lines := json.NewDecoder(os.Stdin); ; {
+	lines := json.NewDecoder(os.Stdin)
+	for cmd := ""; cmd != "bye"; {
 		var m message
 		if lines.Decode(&m) != nil { // the end of stdin
 			return
 		}
 		reply := answer(m)
-		reply["seq"] = m.Seq
+		cmd, reply["seq"] = m.Cmd, m.Seq
 		_ = json.NewEncoder(os.Stdout).Encode(reply) // one line, not buffered
-		if m.Cmd == "bye" {
-			return
-		}
 	}
 }

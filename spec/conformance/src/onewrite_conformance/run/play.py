@@ -22,7 +22,7 @@ __all__ = ["play"]
 
 PATIENCE_S = 4.0
 QUIET_MS = 20  # a connection that is about to be closed is closed by then,
-QUIET_FAILED_MS = 150  # or by then where a call failed: the client closes it behind the error
+QUIET_ENDING_MS = 150  # or by then where the client has a reason to: a failed call, or a connection that is not kept
 
 
 def play(
@@ -104,7 +104,8 @@ def play(
             answered = all(sample.reply["outcome"] == "response" for sample in seen.samples)
             tap.settle(0.5 if answered else 0.1)
             if same:
-                seen.ended_before_close = _ended(tap, QUIET_MS if answered else QUIET_FAILED_MS)
+                kept = answered and run.case.open.get("keepalive", True) and not _close_said(tap)
+                seen.ended_before_close = _ended(tap, QUIET_MS if kept else QUIET_ENDING_MS)
         finally:
             if driver.alive:
                 driver.close(client)
@@ -142,6 +143,15 @@ def _busy(exchange: Exchange) -> bool:
     if answer.follows in ("close", "reset", "unsolicited"):
         return not exchange.followed
     return exchange.complete and not exchange.answered_ns
+
+
+def _close_said(tap: Tap) -> bool:
+    """Whether a request or an answer said that its connection is not kept."""
+    values = [value for one in tap.exchanges for value in one.request.values("connection")]
+    values += [
+        value for one in tap.exchanges if one.answer for name, value in one.answer.headers if "onnection" in name
+    ]
+    return any("close" in value.lower() for value in values)
 
 
 def _ended(tap: Tap, quiet_ms: int) -> frozenset[int]:

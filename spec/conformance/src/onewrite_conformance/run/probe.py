@@ -119,7 +119,7 @@ def _not_failed(driver: Driver, client: int, tap: Tap, kind: str, **fields: Any)
 
 def _judged_on(adapter: Adapter, client: str, cases: list[Case], say: Callable[[str], None]) -> None:
     """How many cases of each family apply, and which capability would add how many."""
-    with Judge(adapter, cases, {}, clients=[client], stock=False) as judge:
+    with Judge(adapter, cases, {}, clients=[client], stock=client == "stock") as judge:
         runs = {run.case.id: run for run in judge.by_path.values()}.values()
         apply: Counter[str] = Counter()
         lacking: Counter[str] = Counter()
