@@ -105,7 +105,7 @@ groups: [{language: python, clients: [{kind: onewrite, role: shown}]}]
         pytest.skip(done.notes[0])
     ((where, client, wait, *_, causes),) = done.records
     assert (where, client, causes) == ("slow", "onewrite", "`server` 3")
-    assert float(wait.removesuffix(" ms")) >= 45
+    assert float(wait.split(" ")[0]) >= 45
     assert done.exit_status == 0
 
 

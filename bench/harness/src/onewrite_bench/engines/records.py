@@ -19,6 +19,8 @@ from onewrite_bench.verdict.results import Cell, Run
 __all__ = ["watch"]
 
 WARM_UP = 16
+ROUNDS = 5
+"""The requests of a row are split into so many rounds, for their spread."""
 
 
 def watch(scenario: Scenario, places: Places, clients: Clients, console: Console, run: Run) -> None:
@@ -31,6 +33,7 @@ def watch(scenario: Scenario, places: Places, clients: Clients, console: Console
             if driver is None:
                 run.notes.append(f"{group.name}, {client.label}: not run: {why.missing}")
                 continue
+            run.base = why.base
             for target in group.targets:
                 try:
                     seen = _timings(driver, client, target, places, scenario.parameters.requests)
@@ -58,11 +61,13 @@ def _timings(driver: Driver, client: Client, target: Target, places: Places, cou
 
 
 def _row(timings: Sequence[dict[str, Any]]) -> list[str]:
-    """Medians of the phases, and the causes with their counts."""
+    """Medians of the phases in ms with the lowest and the highest of a round, and the causes with their counts."""
 
     def p50(values: Sequence[int | None]) -> str:
-        there = [value for value in values if value is not None]
-        return f"{statistics.median(there) / 1e6:.1f} ms" if there else "-"
+        there = [value / 1e6 for value in values if value is not None]
+        size = max(1, len(there) // ROUNDS)
+        rounds = [statistics.median(there[at : at + size]) for at in range(0, len(there), size)]
+        return f"{statistics.median(there):.1f} ({min(rounds):.1f}–{max(rounds):.1f})" if there else "-"
 
     causes = Counter(timing.get("cause") or "none" for timing in timings)
     return [

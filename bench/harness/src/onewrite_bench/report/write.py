@@ -44,6 +44,11 @@ RATES = (
 )
 
 
+PHASES = (
+    "Medians in ms of the requests that the last column counts; in brackets the lowest and the highest of five rounds"
+)
+
+
 def tables(run: Run) -> list[Table]:
     made = [of_cells(run.cells)] if run.cells else []
     made += [of_rates(run.rates)] if run.rates else []
@@ -85,10 +90,11 @@ def markdown(run: Run) -> str:
 def _origin(run: Run) -> str:
     """The sample, the command, the commit, the date, the machine's load and the versions, in one line."""
     counted = f"{sample(run.cells)}; " if run.cells else ""
+    counted += f"{PHASES}; " if run.records else ""
     state = ", interrupted" if run.interrupted else ""
     load = f"load average {run.machine.get('load_average')}"
     bases = dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw")
-    bases |= dict.fromkeys(row.base for row in run.rates if row.base)
+    bases |= dict.fromkeys(base for base in (*(row.base for row in run.rates), run.base) if base)
     parts = [f"`{run.command}`", f"commit {run.machine.get('commit')}", f"{run.started_at[:10]}{state}", load]
     return f"{counted}{', '.join(parts)}; HAProxy {run.machine.get('haproxy')}; {'; '.join(bases)}.".replace("; .", ".")
 

@@ -129,6 +129,8 @@ class Run:
     rates: list[RateResult] = field(default_factory=list)
     records: list[list[str]] = field(default_factory=list)
     """Rows of the kind `records`: where, client, wait, held by the kernel, receive, causes."""
+    base: str = ""
+    """The library and runtime of the records."""
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     earlier: dict[str, list[str]] = field(default_factory=dict)
