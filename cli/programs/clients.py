@@ -50,7 +50,7 @@ def runs(*command: str) -> Callable[[], bool]:
     return lambda: there is not None and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def python(library: str, expected: str, options: str = "", url: str = "{url}", module: str = "") -> ClientProgram:
+def python(library: str, expected: str, options: str = "", url: str = "{url}") -> ClientProgram:
     command = f"{PYTHON} {HERE / 'client.py'} {library} {url}"
     return client(f"python {library}", command, expected, options, PYTHON.exists)
 
@@ -138,7 +138,7 @@ CLIENTS = (
     rust("string", SPLIT),
     rust("reader", SPLIT),
     debian("pycurl", CLEAN),
-    debian("tornado", CLEAN),
+    debian("tornado", SPLIT),
     python("http_client", SPLIT),
     python("http_client", SPLIT_RECORDS, "--tls"),
     python("urllib", SPLIT),
@@ -153,7 +153,6 @@ CLIENTS = (
     python("requests_stream", SPLIT),
     python("httpx", SPLIT),
     python("httpx", SPLIT_RECORDS, "--tls"),
-    python("httpx_nagle", STALLS),
     python("httpx_file", SPLIT),
     python("httpx_async", SPLIT),
     python("aiohttp", CLEAN),
@@ -208,13 +207,15 @@ GEM = ("-I", str(ROOT / "ruby" / "lib"), "-r")
 
 
 def with_gem(name: str, file: str) -> ClientProgram:
-    one = next(program for program in CLIENTS if program.name == name)
+    one = other(name)
     return ClientProgram(name, ("ruby", *GEM, file, *one.command[1:]), "", one.options, one.needs)
 
 
 def with_package(name: str) -> ClientProgram:
-    one = next(program for program in CLIENTS if program.name == name)
-    return ClientProgram(name, (str(PYTHON), "-m", "onewrite", "run", *one.command[1:]), "", one.options, PYTHON.exists)
+    one = other(name)
+    return ClientProgram(
+        name, (str(PYTHON), "-m", "onewrite", "run", "--httpx", *one.command[1:]), "", one.options, PYTHON.exists
+    )
 
 
 def other(name: str) -> ClientProgram:

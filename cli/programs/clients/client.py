@@ -98,14 +98,6 @@ def httpx(url: str) -> None:
             client.post(url, content=BODY)
 
 
-def httpx_nagle(url: str) -> None:
-    import httpx
-
-    with httpx.Client(transport=httpx.HTTPTransport(socket_options=[(1, 9, 1)])) as client:  # SO_KEEPALIVE alone
-        for _ in range(TIMES):
-            client.post(url, content=BODY)
-
-
 def httpx_file(url: str) -> None:
     import httpx
 

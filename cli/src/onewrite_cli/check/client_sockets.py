@@ -23,7 +23,7 @@ __all__ = ["ClientSockets", "Watched", "WatchedOrigin"]
 
 START_S = 10.0  # the most that a request waits until the process that made it is known
 FRESH_S = 0.004  # one reading serves all connections for so long
-SHARE = 3  # readings take a quarter of the time at most
+MOST_S = 0.02  # between two readings of a silent connection, where a reading itself takes long
 NOT_FOUND = "no process of the command owns the connections (a container or another user?)"
 Key = tuple[int, int]  # the client's port, the server's port
 
@@ -91,7 +91,7 @@ class ClientSockets:
 
     def pause_s(self, silent_s: float) -> float:
         """How long to wait before a silent connection is read again."""
-        return max(pause_s(silent_s), SHARE * self._took_s)
+        return max(pause_s(silent_s), min(self._took_s, MOST_S))
 
     @property
     def any_read(self) -> bool:

@@ -29,7 +29,7 @@ LUA_NODELAY = 'a `create` function that makes socket.tcp4() and calls setoption(
 CURES = (
     (r"python-requests/|python-urllib3/|[Bb]oto(core|3)/|sentry\.python", INSTALL, INSTALL),
     (r"python-httpx2?/|OpenAI/Python|Anthropic/Python", onewrite("python", "onewrite.httpx.install()"),
-     "take TCP_NODELAY into your own socket_options"),
+     "httpcore sets it: look for a transport of your own"),
     (r"Python-urllib/", "http.client writes head and body apart; use urllib3 with " + INSTALL,
      "set TCP_NODELAY on HTTPConnection.sock after connect()"),
     (r"http\.rb/", f"give the body as a String, or {gem('/http_rb')}, which ends the stall", "HTTP.nodelay"),
@@ -38,7 +38,7 @@ CURES = (
     (r"HTTPClient/", f"give the body as a String, or {gem('/httpclient')}, which ends the stall",
      f"{gem('/httpclient')}: HTTPClient has no option"),
     (r"Ruby\b|Faraday|rest-client", gem(""), gem("")),
-    (r"axios/|got \(|node-fetch|aws-sdk-js", AGENTS, AGENTS),
+    (r"^node |axios/|got \(|node-fetch|aws-sdk-js", AGENTS, AGENTS),
     (r"undici|node$", onewrite("node", "its Agent"), "set noDelay in your own connect function"),
     (r"okhttp/", CLIENT, "OkHttp has no option: a socketFactory can set it, or " + CLIENT),
     (r"Java-http-client/|Java/", "the JDK's clients have no option: " + CLIENT,
@@ -47,7 +47,7 @@ CURES = (
      "option(ChannelOption.TCP_NODELAY, true)"),
     (r"Go-http-client/", "give the body as a strings.Reader, bytes.Reader or bytes.Buffer; where it has more than some 3 KiB, "
      "also http.Transport{WriteBufferSize: 16 << 10}", "a custom DialContext lost it: call SetNoDelay(true) on its *net.TCPConn"),
-    (r"^php|PHP|GuzzleHttp/", "use the curl extension, Guzzle's default handler",
+    (r"^php |PHP|GuzzleHttp/", "use the curl extension, Guzzle's default handler",
      "the stream context option socket.tcp_nodelay"),
     (r"HTTP-Tiny/", "HTTP::Tiny has no option: use LWP::UserAgent with a string as content, up to 8 KiB, or " + LWP_NODELAY,
      "HTTP::Tiny has no option: LWP::UserAgent, with " + LWP_NODELAY),

@@ -98,7 +98,7 @@ def seen_at(target: Target, resent: int, program: str) -> Seen:
                     seen.connections.append(connections[arrival.index])
                 earlier, its = before.get(arrival.index, (None, None))
                 request = _request(target, connections[arrival.index], exchange, earlier)
-                request.user_agent = request.user_agent or program
+                request.user_agent = request.user_agent or f"{program} without a User-Agent"
                 if earlier and its and earlier.extra:  # this one came before that was answered
                     its.segments = request.segments = None
                     seen.pipelined += 1

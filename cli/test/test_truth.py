@@ -1,0 +1,434 @@
+"""What a report says is true at the edges: who waited, what could not be seen, and that the traffic is never touched."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import shutil
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import trustme
+
+from conftest import CLIENT, check, clean_environment, onewrite, wait_for
+from onewrite_cli.check.trust import PEM_VARIABLES, java_options, trust_environment
+from peers import ANSWER, Listener, Server
+from test_kinds import alive
+
+PIDFD_OPEN, PIDFD_GETFD, ENOSYS, EPERM = 434, 438, 38, 1
+TOOL = [sys.executable, "-m", "onewrite_cli"]
+
+
+def refuses(call: int, code: int) -> None:
+    """A seccomp filter, as of a sandbox or an older kernel: this system call fails."""
+    lines = ((0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | code), (0x06, 0, 0, 0x7FFF0000))
+    buffer = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, struct.pack("HxxxxxxP", len(lines), ctypes.addressof(buffer)), 0, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "code"), [(PIDFD_OPEN, ENOSYS), (PIDFD_OPEN, EPERM), (PIDFD_GETFD, ENOSYS), (PIDFD_GETFD, EPERM)]
+)
+def test_a_witness_that_fails_skips_a_rule_and_touches_nothing(call: int, code: int) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*TOOL, *arguments], capture_output=True, text=True, timeout=60, check=False,
+            env=clean_environment(), preexec_fn=lambda: refuses(call, code),
+        )  # fmt: skip
+
+    client = json.loads(run("check", "-f", "json", "--", *CLIENT, "none", "{url}").stdout)
+    assert (client["problem"], client["requests"]) == (None, 20)
+    assert next(one["detail"] for one in client["findings"] if one["rule"] == "OW102").startswith("pidfd_")
+    server = json.loads(run("serve", "-f", "json", "--", sys.executable, "-m", "http.server", "{port}").stdout)
+    assert server["problem"] is None
+    assert [one["state"] for one in server["findings"] if one["rule"] == "OW202"] == ["skipped"]
+    watched = run("watch", "--", sys.executable, "-c", "import socket, time; s = socket.socket(); time.sleep(1)")
+    assert (watched.returncode, watched.stderr.startswith("onewrite: pidfd_")) == (3, True)
+
+
+SENDS = """
+import os, socket, sys
+from urllib.parse import urlsplit
+proxy = urlsplit(os.environ["http_proxy"])
+for line in map(bytes.fromhex, sys.argv[1:]):
+    with socket.create_connection((proxy.hostname, proxy.port), timeout=10) as sock:
+        sock.sendall(line + b"\\r\\nHost: here\\r\\nX-Raw: caf\\xc3\\xa9 \\xff\\r\\n\\r\\n")
+        answer = b""
+        while b"\\r\\n\\r\\n" not in answer and (piece := sock.recv(4096)):
+            answer += piece
+    print("ANSWER", answer.split(b"\\r\\n")[0].decode(), file=sys.stderr)
+"""
+
+
+def through_the_proxy(*lines: bytes) -> tuple[list[str], str]:
+    """The status lines that these request lines get, and what the tool printed."""
+    command = [sys.executable, "-c", SENDS, *(line.hex() for line in lines)]
+    done = onewrite("check", "--proxy", "-v", "--requests", "1", "--timeout", "30", "--", *command)
+    assert "Traceback" not in done.err, done.err
+    return [line.partition(" ")[2] for line in done.err.splitlines() if line.startswith("ANSWER")], done.out
+
+
+def test_the_proxy_passes_bytes_on_as_they_came() -> None:
+    server = Server()
+    base = b"http://127.0.0.1:%d" % server.port
+    targets = [b"/a?", b"/caf\xc3\xa9?q=\xff", b"/a b", b"/#x", b"/%7e/..//;p?#", b"/?", b"/"]
+    answers, _ = through_the_proxy(*(b"GET %s%s HTTP/1.1" % (base, target) for target in targets), b"GET %s?q HTTP/1.1" % base)
+    server.close()
+    assert answers == ["HTTP/1.1 200 OK"] * 8
+    assert [head.split(b"\r\n")[0] for head in server.heads] == [b"GET %s HTTP/1.1" % one for one in (*targets, b"/?q")]
+    assert all(b"X-Raw: caf\xc3\xa9 \xff" in head for head in server.heads)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"CONNECT h:abc HTTP/1.1", b"CONNECT h:99999 HTTP/1.1", b"CONNECT h HTTP/1.1", b"CONNECT [::1 HTTP/1.1",
+        b"CONNECT :443 HTTP/1.1",
+        b"GET http://h:99999/ HTTP/1.1", b"GET http://[::1/ HTTP/1.1", b"GET http:///x HTTP/1.1", b"GET /x HTTP/1.1",
+        b"GET ftp://h/ HTTP/1.1", b"GET http://h:0/ HTTP/1.1", b"GET http://caf\xc3\xa9/ HTTP/1.1", b"nonsense", b"\x16\x03\x01",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_parsed_gets_400(line: bytes) -> None:
+    (answer,), _ = through_the_proxy(line)
+    assert answer == "HTTP/1.1 400 Bad Request"
+
+
+def test_a_name_that_is_too_long_gets_502() -> None:
+    (answer,), out = through_the_proxy(b"GET http://%s.test/ HTTP/1.1" % (b"a" * 64))
+    assert answer == "HTTP/1.1 502 Bad Gateway"
+    assert "the proxy could not reach" in out
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_the_proxy_passes_on_what_an_upstream_says_early(early: bool) -> None:
+    """An answer that ends the connection before the request is read, and an interim answer."""
+
+    def serve(sock: socket.socket) -> None:
+        with sock:
+            sock.recv(1)
+            if early:
+                sock.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                sock.shutdown(socket.SHUT_WR)
+            else:
+                sock.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n" + ANSWER + b"ok\n")
+            time.sleep(0.2)
+
+    listener = Listener(serve)
+    (answer,), _ = through_the_proxy(b"POST http://127.0.0.1:%d/ HTTP/1.1\r\nContent-Length: 0" % listener.port)
+    listener.close()
+    assert answer == ("HTTP/1.1 413 Content Too Large" if early else "HTTP/1.1 200 OK")
+
+
+def test_the_users_own_authorities_stay_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authorities = [trustme.CA() for _ in range(len(PEM_VARIABLES) + 2)]
+    for number, authority in enumerate(authorities):
+        authority.cert_pem.write_to_path(str(tmp_path / f"{number}.pem"))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "0.pem").rename(folder / "0.pem")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(folder))
+    others = [name for name in PEM_VARIABLES if name != "REQUESTS_CA_BUNDLE"]
+    for number, name in enumerate(others, 1):
+        monkeypatch.setenv(name, str(tmp_path / f"{number}.pem"))
+    java = authorities[-2].cert_pem.bytes().decode()
+    if keytool := shutil.which("keytool"):
+        command = [
+            keytool,
+            "-importcert",
+            "-noprompt",
+            "-alias",
+            "company",
+            "-file",
+            str(tmp_path / f"{len(authorities) - 2}.pem"),
+        ]
+        subprocess.run(
+            [*command, "-keystore", str(tmp_path / "company.p12"), "-storepass", "secret"], check=True, capture_output=True
+        )
+        monkeypatch.setenv(
+            "JAVA_TOOL_OPTIONS", f'-Djavax.net.ssl.trustStore="{tmp_path}/company.p12" -Djavax.net.ssl.trustStorePassword=secret'
+        )
+    given = trust_environment(str(tmp_path / f"{len(authorities) - 1}.pem"), tmp_path)
+    assert set(given) == set(PEM_VARIABLES)
+    (bundle,) = set(given.values())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(bundle)
+    trusted = set(context.get_ca_certs(binary_form=True))
+    wanted = {ssl.PEM_cert_to_DER_cert(one.cert_pem.bytes().decode()) for one in authorities}
+    assert wanted - trusted == {ssl.PEM_cert_to_DER_cert(java)}
+    store, *_ = java_options(Path(bundle), tmp_path)
+    if keytool:
+        assert all(one in Path(store.partition("=")[2]).read_bytes() for one in wanted)
+
+
+@pytest.mark.parametrize("faults", ["slow,nagle", "slow,split,nagle"])
+def test_a_client_that_pauses_is_no_stall(faults: str) -> None:
+    done = check(faults)
+    assert done.states["OW105"] == "ok", done.out
+    assert "its kernel held nothing" in done.finding("OW105")["detail"]
+    assert done.states["OW102"] == "found"
+
+
+CORKED = """
+import socket, sys, time
+from urllib.parse import urlsplit
+url, way = urlsplit(sys.argv[1]), sys.argv[2]
+with socket.create_connection((url.hostname, url.port)) as sock:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if way == "cork":
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    flags = socket.MSG_MORE if way == "more" else 0
+    for _ in range(10):
+        sock.send(b"POST / HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 5\\r\\n\\r\\nhello", flags)
+        assert sock.recv(4096)
+"""
+CORKED_SERVER = """
+import socket, sys, threading
+def serve(sock):
+    while sock.recv(65536):
+        sock.send(b"HTTP/1.1 200 OK\\r\\nContent-Length: 3\\r\\n\\r\\nok\\n", socket.MSG_MORE)
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],)).start()
+"""
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("way", ["more", "cork"])
+def test_what_a_cork_holds_is_found_by_check(way: str) -> None:
+    command = (sys.executable, "-c", CORKED, "{url}", way)
+    for _ in range(3):
+        done = onewrite("check", "-f", "json", "--requests", "10", "--", *command)
+        if done.states["OW105"] != "inconclusive":
+            break
+    assert (done.status, done.states["OW105"]) == (1, "found"), done.out
+    assert "MSG_MORE or TCP_CORK" in done.finding("OW105")["detail"]
+    assert done.finding("OW105")["cost_ms"] > 150
+
+
+@pytest.mark.timed
+def test_what_a_cork_holds_is_found_by_serve_and_watch() -> None:
+    done = onewrite("serve", "-f", "json", "--requests", "8", "--", sys.executable, "-c", CORKED_SERVER, "{port}")
+    assert (done.status, done.states["OW205"]) == (1, "found"), done.out
+    assert "MSG_MORE" in done.finding("OW205")["cure"]
+    server = Server()
+    watched = onewrite("watch", "-f", "json", "--", sys.executable, "-c", CORKED, server.url, "more")
+    server.close()
+    (one,) = watched.data["sockets"]
+    assert (one["found"], list(one["causes"]), watched.status) == (True, ["cork"], 1), watched.out
+    assert one["longest_ms"]["cork"] > 100
+
+
+@pytest.mark.timed
+def test_watch_names_the_cause_and_the_milliseconds() -> None:
+    server = Server()
+    done = onewrite("watch", "--", *CLIENT, "split,nagle", server.url, "--requests", "40")
+    server.close()
+    assert done.out.startswith("STALLS: 1 of 1 socket held bytes by Nagle's algorithm, for "), done.out
+    assert "nagle_delayed_ack" in done.out
+
+
+PIPELINED = """
+import socket, sys
+from urllib.parse import urlsplit
+url = urlsplit(sys.argv[1])
+with socket.create_connection((url.hostname, url.port)) as sock:
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(10):
+        for _ in range(2):
+            sock.sendall(b"POST / HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 5\\r\\n\\r\\nhello")
+        answers = b""
+        while answers.count(b"ok\\n") < 2:
+            answers += sock.recv(4096)
+"""
+
+
+def test_a_pipeline_is_not_more_than_one_write() -> None:
+    done = onewrite("check", "-f", "json", "--rule", "stall=off", "--", sys.executable, "-c", PIPELINED, "{url}")
+    assert done.data["requests"] == 20
+    assert done.states["OW101"] in ("skipped", "ok"), done.out
+
+
+@pytest.mark.timed
+def test_a_stall_of_new_connections_is_said_to_be_of_this_server() -> None:
+    for faults, said in (("fresh,split,nagle", True), ("split,nagle", False)):
+        done = check(faults)
+        assert done.states["OW105"] == "found"
+        assert ("each on a new connection" in done.finding("OW105")["detail"]) is said
+
+
+def test_a_server_that_answers_errors_only_is_inconclusive() -> None:
+    done = onewrite("serve", "-f", "json", "--", sys.executable, str(Path(__file__).parent / "server.py"), "missing", "{port}")
+    assert (done.status, "every answer is an error (404)" in done.data["problem"]) == (2, True)
+
+
+def test_no_earlier_report_stays_when_nothing_could_run(tmp_path: Path) -> None:
+    earlier, none = tmp_path / "earlier.json", tmp_path / "none.xml"
+    earlier.write_text("{}")
+    done = onewrite("check", "-o", str(earlier), "-o", str(none), "--", "/no/such/program")
+    assert (done.status, earlier.exists(), none.exists()) == (3, False, False)
+
+
+def test_several_reports_in_one_run(tmp_path: Path) -> None:
+    outputs = [f"-o{name}" for name in (tmp_path / "a.json", tmp_path / "b.xml", tmp_path / "c.sarif", f"sarif={tmp_path / 'd'}")]
+    done = onewrite("check", "-f", "github", *outputs, "--rule", "stall=off", "--", *CLIENT, "split", "{url}")
+    assert "::warning title=OW101 " in done.out
+    assert json.loads((tmp_path / "a.json").read_text())["tool"] == "onewrite check"
+    assert (tmp_path / "b.xml").read_text().startswith("<?xml")
+    assert (tmp_path / "c.sarif").read_text() == (tmp_path / "d").read_text()
+    (run,) = json.loads((tmp_path / "d").read_text())["runs"]
+    assert [(one["ruleId"], one["level"]) for one in run["results"]] == [("OW101", "warning")]
+    assert {rule["id"] for rule in run["tool"]["driver"]["rules"]} >= {one["ruleId"] for one in run["results"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "word"),
+    [((), 0, "WARNED"), (("--strict",), 1, "FOUND"), (("--strict", "--rule", "split-write=warn"), 0, "WARNED"),
+     (("--rule", "OW101=fail"), 1, "FOUND"), (("--rule", "split-write=off"), 0, "CLEAN")],
+)  # fmt: skip
+def test_what_costs_no_time_warns(options: tuple[str, ...], status: int, word: str) -> None:
+    done = onewrite("check", "--requests", "3", "--rule", "stall=off", *options, "--", *CLIENT, "split", "{url}")
+    assert (done.status, done.out.startswith(word)) == (status, True), done.out
+
+
+def test_what_a_command_prints_is_not_kept_without_limit() -> None:
+    program = "import sys\nprint('first')\nfor n in range(300_000): print('line', n)\nprint('last'); sys.exit(1)"
+    peak = "import resource, sys; from onewrite_cli.__main__ import main; main(); "
+    peak += "print('PEAK', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    command = [sys.executable, "-c", peak, "check", "-f", "json", "--", sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean_environment(), check=False)
+    printed = [note.partition(": ")[2] for note in json.loads(done.stdout)["notes"]]
+    assert (printed[0], printed[-1], "…" in printed) == ("first", "last", True)
+    assert int(done.stderr.split()[-1]) < 100_000  # KiB
+
+
+DAEMON = """
+import os, pathlib, subprocess, sys
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+        os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_a_daemon_is_followed_read_and_ended(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    daemon = (sys.executable, "-c", DAEMON, str(pid))
+    done = onewrite(
+        "check",
+        "--until",
+        "20",
+        "--strict",
+        "-f",
+        "json",
+        "--rule",
+        "stall=off",
+        "--",
+        *daemon,
+        CLIENT[1],
+        "nagle,forever",
+        "{url}",
+    )
+    assert (done.data["requests"], done.data["problem"]) == (20, None), done.out
+    assert done.states["OW102"] == "found"
+    assert not alive(int(pid.read_text()))
+    served = onewrite("serve", "-f", "json", "--", *daemon, "-m", "http.server", "--bind", "127.0.0.1", "{port}")
+    assert served.data["problem"] is None, served.err
+    assert served.states["OW202"] != "skipped"
+    assert not alive(int(pid.read_text()))
+    server = Server()
+    watched = onewrite("watch", "-f", "json", "--", *daemon, CLIENT[1], "nagle", server.url)
+    server.close()
+    assert len(watched.data["sockets"]) == 1
+
+
+@pytest.mark.parametrize("command", ["check", "serve"])
+def test_a_daemon_does_not_outlive_a_killed_tool(command: str, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    line = [
+        *TOOL,
+        command,
+        "--",
+        sys.executable,
+        "-c",
+        DAEMON + "\nimport time; time.sleep(60)",
+        str(pid),
+        "-c",
+        "import time; time.sleep(60)",
+        "{port}",
+    ]
+    tool = subprocess.Popen(line, env=clean_environment(), stderr=subprocess.DEVNULL)
+    wait_for(lambda: pid.exists() and pid.read_text())
+    tool.kill()
+    tool.wait()
+    wait_for(lambda: not alive(int(pid.read_text())))
+
+
+def test_an_interrupt_during_the_imports_is_an_interrupt(tmp_path: Path) -> None:
+    file = tmp_path / "onewrite.pyz"
+    subprocess.run([Path(__file__).resolve().parents[1] / "tools" / "pyz", file], check=True)
+    program = (
+        "import runpy, sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'onewrite_cli.check.command': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "runpy.run_path(sys.argv[1], run_name='__main__')"
+    )
+    command = [sys.executable, "-I", "-S", "-c", program, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (130, "onewrite: interrupted\n")
+
+
+def slower(sock: socket.socket, extra_s: float) -> None:
+    """One who takes longer for a request in two pieces, as a relay does whose peer delays its ACK by that."""
+    with sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while head := sock.recv(65536):
+            if not head.endswith(b"x"):
+                while not sock.recv(65536).endswith(b"x"):
+                    pass
+                time.sleep(extra_s)
+            sock.sendall(ANSWER + b"ok\n")
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("extra_ms", [20, 120, 210])
+def test_a_delay_of_any_length_that_two_writes_alone_show_is_found(extra_ms: int) -> None:
+    listener = Listener(lambda sock: slower(sock, extra_ms / 1000))
+    done = onewrite("doctor", f"http://127.0.0.1:{listener.port}/", "--post-bytes", "200", "--samples", "9", "-f", "json")
+    listener.close()
+    assert (done.data["verdict"], done.status) == ("EXPOSED", 1), done.out
+    assert any("also with TCP_NODELAY" in sign for sign in done.data["signs"])
+
+
+def test_an_early_answer_is_said() -> None:
+    def early(sock: socket.socket) -> None:
+        with sock:
+            while head := sock.recv(65536):
+                sock.sendall(ANSWER + b"ok\n")
+                while not head.endswith(b"x"):
+                    head = sock.recv(65536)
+
+    listener = Listener(early)
+    done = onewrite("doctor", f"http://127.0.0.1:{listener.port}/", "--post-bytes", "200", "--samples", "5", "-f", "json")
+    listener.close()
+    assert any("before their second piece" in note for note in done.data["notes"]), done.out
+
+
+def test_other_children_are_not_ended() -> None:
+    """The tool ends the daemons of its command, not older children of the process that it is used in."""
+    program = "import subprocess, sys; from onewrite_cli.check.command import CheckOptions, check\n"
+    program += "one = subprocess.Popen(['sleep', '60']); check(CheckOptions(['true'])); print(one.poll()); one.kill()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=clean_environment())
+    assert done.stdout == "None\n", done.stderr
