@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -63,33 +66,38 @@ def test_a_service_is_ended_after_enough_requests() -> None:
     assert "--until" in short.data["problem"]
 
 
-SERVICE = """
+SERVICE = f"""\
+#!{sys.executable}
 import http.client, http.server, sys
 from urllib.parse import urlsplit
 there = http.client.HTTPConnection(urlsplit(sys.argv[1]).netloc)
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        there.request("GET", "/")
-        there.getresponse().read()
         self.send_response(204)
         self.end_headers()
 
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-open(sys.argv[2], "w").write(str(server.server_port))
-server.serve_forever()
+    def do_POST(self):
+        there.request("GET", "/")
+        there.getresponse().read()
+        self.do_GET()
+
+http.server.HTTPServer(("127.0.0.1", 8080), Handler).serve_forever()
 """
 
 
-def test_a_service_is_started_driven_and_ended(tmp_path: Path) -> None:
-    """The README's line: the service makes a request for each that it gets, and `wait` never ends."""
-    line = (
-        '"$0" -c "$1" "$2" "$3" & while ! [ -s "$3" ]; do sleep 0.1; done; for n in $(seq 20); do '
-        '"$0" -c "import urllib.request, sys; urllib.request.urlopen(sys.argv[1])" http://127.0.0.1:$(cat "$3")/; done; wait'
-    )
-    command = ("sh", "-c", line, sys.executable, SERVICE, "{url}", str(tmp_path / "port"))
-    options = ("--rule", "stall=off", "--until", "20", "--timeout", "100")
-    done = onewrite("check", "-f", "json", *options, "--", *command)
+def test_a_service_that_has_to_be_called_is_called_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines of docs/check-in-tests.md, with another port."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "check-in-tests.md").read_text()
+    (block,) = re.findall(r"```sh\nonewrite (check --until 20 -- sh -c '\n.*?)```", page, re.S)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    monkeypatch.chdir(tmp_path)
+    Path("service").write_text(SERVICE.replace("8080", port))
+    Path("service").chmod(0o755)
+    command = shlex.split(block.replace("8080", port))
+    done = onewrite(*command[:1], "-f", "json", "--rule", "stall=off", "--timeout", "100", *command[1:])
     assert (done.status, done.data["problem"], done.data["requests"]) == (0, None, 20), done.out
 
 

@@ -172,7 +172,7 @@ def test_the_users_own_authorities_stay_trusted(tmp_path: Path, monkeypatch: pyt
 def test_a_client_that_pauses_is_no_stall(faults: str) -> None:
     done = check(faults)
     assert done.states["OW105"] == "ok", done.out
-    assert "its kernel held nothing" in done.finding("OW105")["detail"]
+    assert "whose kernel held nothing" in done.finding("OW105")["detail"]
     assert done.states["OW102"] == "found"
 
 

@@ -138,6 +138,27 @@ def test_a_relay_that_holds_the_second_piece_exposes() -> None:
     assert "a relay on the way" in found.signs[0]
 
 
+def test_a_difference_that_may_be_chance_is_not_called_safe() -> None:
+    made = samples([sample("split_nagle", 12)] * 10)
+    vary = [3.0, 3.0, 0.2, 6.0, 3.0, 9.0, 0.2, 6.0, 3.0, 0.2]
+    made.taken = [
+        sample("split_nodelay", 12) if one.arm == "split_nodelay" else one for one in made.taken if one.arm != "one_write"
+    ]
+    made.taken += [sample("one_write", total_ms) for total_ms in vary]
+    found = diagnose(made, CONTROL)
+    assert (found.first_hop, found.exit_status) == ("unknown", 2)
+    assert "9.0 ms longer" in found.headline
+
+
+@pytest.mark.parametrize("more_ms", [7, 25, 120, 210])
+def test_a_delay_of_any_length_that_two_writes_alone_show_exposes(more_ms: int) -> None:
+    made = samples([sample("split_nagle", 0.2 + more_ms)] * 10)
+    made.taken = [sample("split_nodelay", 0.2 + more_ms) if one.arm == "split_nodelay" else one for one in made.taken]
+    found = diagnose(made, CONTROL)
+    assert (found.first_hop, found.exit_status) == ("EXPOSED", 1)
+    assert f"wait {more_ms:.1f} ms" in found.headline
+
+
 def test_samples_that_a_busy_machine_made_late_count_neither_way() -> None:
     late = [dataclasses.replace(sample("split_nagle", 44), late=40 * MS)] * 6
     found = diagnose(samples([*late, *[sample("split_nagle", 44, 43.5)] * 6]), CONTROL)

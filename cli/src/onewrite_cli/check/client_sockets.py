@@ -14,16 +14,15 @@ from itertools import pairwise
 from onewrite_lab.tap import Arrival, Channel, Conversation
 from onewrite_lab.tap.channel import Piece
 from onewrite_lab.tap.conversation import IDLE_S
-from onewrite_lab.witness import AVAILABLE, SocketReading, connections
+from onewrite_lab.witness import AVAILABLE, SocketReading
 
-from onewrite_cli.common.holds import Hold, Holds, pause_s
+from onewrite_cli.common.holds import Hold, Holds, pause_s, sockets_of
 from onewrite_cli.common.origin import Origin
 
 __all__ = ["ClientSockets", "Watched", "WatchedOrigin"]
 
 START_S = 10.0  # the most that a request waits until the process that made it is known
 FRESH_S = 0.004  # one reading serves all connections for so long
-MOST_S = 0.02  # between two readings of a silent connection, where a reading itself takes long
 NOT_FOUND = "no process of the command owns the connections (a container or another user?)"
 Key = tuple[int, int]  # the client's port, the server's port
 
@@ -37,7 +36,6 @@ class ClientSockets:
         self._known.set()
         self._reading = threading.Lock()
         self._last: tuple[float, int, list[SocketReading]] = (0.0, 0, [])
-        self._took_s = 0.0
         self._nodelay: dict[Key, list[bool]] = defaultdict(list)
         self._holds: dict[Key, Holds] = defaultdict(Holds)
         self.fault: str | None = None if AVAILABLE else "reading another process's sockets needs Linux"
@@ -57,6 +55,8 @@ class ClientSockets:
             return
         try:
             reading = self._read(arrival, anew)
+        except ProcessLookupError:
+            reading, self.fault = None, NOT_FOUND
         except Exception as error:
             self.fault = str(error) or type(error).__name__
             return
@@ -75,23 +75,13 @@ class ClientSockets:
             at, port, readings = self._last
             begun = time.monotonic()
             if anew or begun - at > FRESH_S or port != arrival.local_port:
-                readings = []
-                for root in self._roots():
-                    try:
-                        readings += connections(root, arrival.local_port)
-                    except ProcessLookupError:  # it has ended
-                        continue
-                self._took_s = time.monotonic() - begun
+                readings = sockets_of(self._roots(), arrival.local_port)
                 self._last = (time.monotonic(), arrival.local_port, readings)
         for reading in readings:
             if reading.local_port == arrival.peer_port:
                 return reading
         self.fault = NOT_FOUND
         return None
-
-    def pause_s(self, silent_s: float) -> float:
-        """How long to wait before a silent connection is read again."""
-        return max(pause_s(silent_s), min(self._took_s, MOST_S))
 
     @property
     def any_read(self) -> bool:
@@ -124,7 +114,7 @@ class Watched(Conversation):
     def _receive(self) -> Piece | None:
         begun, sockets = time.monotonic(), self._sockets
         while not self.tap.stop.is_set() and (silent_s := time.monotonic() - begun) < IDLE_S:
-            piece = self.channel.receive(sockets.pause_s(silent_s))
+            piece = self.channel.receive(pause_s(silent_s))
             if piece is None:
                 sockets.look(self.arrival)
                 continue

@@ -118,11 +118,12 @@ def _stall(rule: Rule, seen: Seen) -> Outcome:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}")
     beside = controls_in_words(seen.split_gaps_ns, seen.single_gaps_ns)
     read = [request for request in requests if request.held is not None or request.gap_ns <= line_ns]
-    requests = read if len(read) * 2 >= len(requests) else requests  # on a busy machine some silences are not read
-    held = [request for request in requests if request.lost_ns > line_ns]
-    own = sum(request.gap_ns > line_ns >= request.lost_ns for request in requests)
-    note = f"; {own} were late by the client's own pause: its kernel held nothing" if own else ""
-    if is_clean(len(held), len(requests)):
+    blind = all(request.connection.nodelay is None for request in requests)
+    judged = requests if blind or len(read) * 2 < len(requests) else read  # on a busy machine some silences are not read
+    held = [request for request in judged if request.lost_ns > line_ns]
+    own = sum(request.gap_ns > line_ns >= request.lost_ns for request in judged)
+    note = f"; late by a pause of the client, whose kernel held nothing: {own}" if own else ""
+    if is_clean(len(held), len(judged)):
         few = f"{len(held)} of {len(requests)} came as late, which is rare enough to be the machine's" if held else "none"
         return Outcome(rule, State.OK, f"{few}{note} ({beside})", 0, len(requests))
     cost_ms = round(median(request.lost_ns for request in held) / 1e6, 1)

@@ -104,7 +104,8 @@ def seen_at(target: Target, resent: int, program: str) -> Seen:
                     seen.pipelined += 1
                 seen.requests.append(request)
                 before[arrival.index] = exchange, request
-        seen.notes += [f"a connection failed: {arrival.failure}" for arrival in origin.arrivals if arrival.failure]
+        failures = [*(arrival.failure for arrival in origin.arrivals if arrival.failure), *origin.faults]
+        seen.notes += [f"a connection failed: {failure}" for failure in failures]
     _add_tunnels(seen, target)
     if seen.pipelined:
         seen.notes.append(f"{counted(seen.pipelined, 'request')} came before the answer to the last: pipelines are not counted")

@@ -16,6 +16,7 @@ from onewrite_lab.tap import Arrival, Channel
 
 from onewrite_cli.check.client_sockets import ClientSockets
 from onewrite_cli.check.tls_records import ClientRecords
+from onewrite_cli.common.holds import pause_s
 from onewrite_cli.common.origin import authority
 
 __all__ = ["Tunnel", "Turn"]
@@ -76,7 +77,7 @@ class Tunnel:
         silent_since = time.monotonic()
         while both:
             now = time.monotonic()
-            wait_s = self._sockets.pause_s(now - silent_since)
+            wait_s = pause_s(now - silent_since)
             if self._quiet_at is not None:
                 wait_s = max(0.0, min(wait_s, self._quiet_at - now))
             readable, _, _ = select.select(both, [], [], wait_s)

@@ -5,15 +5,29 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from onewrite_lab.witness import SocketReading
+from onewrite_lab.witness import SocketReading, connections
 
-__all__ = ["COSTS_TIME", "IN_WORDS", "Hold", "Holds", "cause_of", "pause_s"]
+__all__ = ["COSTS_TIME", "IN_WORDS", "Hold", "Holds", "cause_of", "pause_s", "sockets_of"]
 
 OFTEN_S, SELDOM_S, LONG_S = 0.01, 0.02, 0.3
 LEFT_NS, UNSEEN_NS = 5_000_000, 35_000_000
 #: The causes that the writer can end.
 COSTS_TIME = ("nagle_delayed_ack", "cork")
 IN_WORDS = {"nagle_delayed_ack": "Nagle's algorithm", "cork": "MSG_MORE or TCP_CORK"}
+
+
+def sockets_of(roots: list[int], peer_port: int) -> list[SocketReading]:
+    """The connections of these processes and their children. Raises WitnessError, ProcessLookupError when all have ended."""
+    readings: list[SocketReading] = []
+    gone: ProcessLookupError | None = None
+    for root in roots:
+        try:
+            readings += connections(root, peer_port)
+        except ProcessLookupError as error:
+            gone = error
+    if gone and len(roots) == 1:
+        raise gone
+    return readings
 
 
 def pause_s(silent_s: float) -> float:

@@ -286,6 +286,10 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
         and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= shown_ns) >= MOST_OF
     )
     single = samples.of(ONE, QUICK)
+    if result.first_hop == "safe" and not slower and median(more) >= LEAST_MORE_NS:
+        result.first_hop, result.headline = "unknown", ""
+        took = f"a request in two writes took {median(more) / 1e6:.1f} ms longer"
+        result.why = [f"{took}, which is too near to how requests in one write vary: try again with more --samples"]
     if slower:
         more_ms = median(more) / 1e6
         result.first_hop, result.found = "EXPOSED", True

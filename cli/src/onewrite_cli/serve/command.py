@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from onewrite_lab.witness import AVAILABLE, SocketReading, WitnessError, connections, read_loss
+from onewrite_lab.witness import AVAILABLE, SocketReading, WitnessError, read_loss
 
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.holds import sockets_of
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
 from onewrite_cli.common.response import Client
 from onewrite_cli.common.run import background, name_of
@@ -214,11 +215,11 @@ class _Visit:
         """The server's end of a connection. Where it cannot be read, `seen.unread` says why."""
         self.seen.unread = NOT_FOUND
         try:
-            for root in self._roots():
-                with contextlib.suppress(ProcessLookupError):
-                    for reading in connections(root, client_port):
-                        self.seen.unread = None
-                        return reading
+            for reading in sockets_of(self._roots(), client_port):
+                self.seen.unread = None
+                return reading
+        except ProcessLookupError:
+            self.seen.unread = "the server has ended"
         except (WitnessError, OSError) as error:
             self.seen.unread = str(error)
         return None

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onewrite_lab.witness import SocketReading, connections
+from onewrite_lab.witness import SocketReading
 
-from onewrite_cli.common.holds import COSTS_TIME, cause_of
+from onewrite_cli.common.holds import COSTS_TIME, cause_of, sockets_of
 from onewrite_cli.common.origin import authority
 from onewrite_cli.common.run import name_of
 
@@ -97,13 +97,7 @@ class Watcher:
 
     def sample(self) -> None:
         """Raises WitnessError, and ProcessLookupError when the process has ended."""
-        readings: list[SocketReading] = []
-        for root in self._roots():
-            try:
-                readings += connections(root, 0)
-            except ProcessLookupError:
-                if self._roots() == [root]:
-                    raise
+        readings = sockets_of(self._roots(), 0)
         listening: set[int] | None = None
         before, self._open = self._open, {}
         for reading in readings:
