@@ -155,8 +155,10 @@ def save(run: Run, directory: Path) -> Path:
 
 
 def write(directory: Path) -> None:
-    """Write the report of all results in `directory`."""
+    """Write the report of all results in `directory`; `publish` writes that of the kept ones."""
     directory.mkdir(parents=True, exist_ok=True)
+    if directory.resolve() == KEPT:
+        return
     (directory / "RESULTS.md").write_text(document(collect(directory)))
 
 
