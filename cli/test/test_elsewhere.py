@@ -28,7 +28,7 @@ from test_verdict import CONTROL, sample, samples
 def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example on macOS, which shows neither segments nor the client's sockets."""
     monkeypatch.setattr(seen, "SEGMENTS_COUNTED", False)
-    monkeypatch.setattr(client_sockets, "WITNESS_AVAILABLE", False)
+    monkeypatch.setattr(client_sockets, "AVAILABLE", False)
     report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"]))
     states = {outcome.rule.id: (outcome.state, outcome.detail) for outcome in report.outcomes}
     assert states["OW101"] == (State.SKIPPED, "counting segments needs TCP_INFO, which is Linux's")

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from onewrite_lab.witness import children, process_tree
+from onewrite_lab.witness import process_tree
 
 from onewrite_cli.common.exit_status import CouldNotRun
 
@@ -140,6 +140,14 @@ def _adopt() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def _children() -> list[int]:
+    """Those that the main thread of this process started or adopted; none where the kernel does not list them."""
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    except OSError:
+        return []
+
+
 class Background(subprocess.Popen[bytes]):
     """A command that runs."""
 
@@ -170,7 +178,7 @@ class Background(subprocess.Popen[bytes]):
 
     def roots(self) -> list[int]:
         """The command, and each daemon of it that this process has adopted."""
-        return [self.pid, *(pid for pid in children(os.getpid()) if pid != self.pid and pid not in self.others)]
+        return [self.pid, *(pid for pid in _children() if pid != self.pid and pid not in self.others)]
 
     def ended(self) -> int | None:
         """Its status, once no daemon of it runs any more; None before."""
@@ -187,7 +195,7 @@ def background(arguments: list[str], environment: dict[str, str], *, show: bool)
     """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
     _guard()  # before there is a group to lose
     _adopt()
-    others, mark = frozenset(children(os.getpid())), uuid.uuid4().hex
+    others, mark = frozenset(_children()), uuid.uuid4().hex
     with _interrupts_later() as interrupted:
         try:
             child = Background(

@@ -7,18 +7,8 @@ from onewrite_lab.witness.sockets import (
     AVAILABLE,
     SocketReading,
     WitnessError,
-    children,
     connections,
     process_tree,
 )
 
-__all__ = [
-    "AVAILABLE",
-    "LossCounters",
-    "SocketReading",
-    "WitnessError",
-    "children",
-    "connections",
-    "process_tree",
-    "read_loss",
-]
+__all__ = ["AVAILABLE", "LossCounters", "SocketReading", "WitnessError", "connections", "process_tree", "read_loss"]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from onewrite_lab.witness import tcpinfo
 
-__all__ = ["AVAILABLE", "SocketReading", "WitnessError", "children", "connections", "process_tree"]
+__all__ = ["AVAILABLE", "SocketReading", "WitnessError", "connections", "process_tree"]
 
 # Options that a user may name (PROTOCOL.md, open) and that read back as they were set.
 READ_BACK = {
@@ -85,20 +85,14 @@ def process_tree(pid: int) -> list[int]:
     """Return `pid` and its descendants."""
     tree = [pid]
     for process in tree:
-        tree.extend(children(process))
-    return tree
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that `pid` started or adopted; none where the kernel does not list them."""
-    found: list[int] = []
-    try:
-        for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            tasks = list(Path(f"/proc/{process}/task").iterdir())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for task in tasks:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
-                found.extend(map(int, (task / "children").read_text().split()))
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    return found
+                tree.extend(int(child) for child in (task / "children").read_text().split())
+    return tree
 
 
 def _has_ended(pid: int) -> bool:
