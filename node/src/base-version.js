@@ -3,13 +3,15 @@
  * is missing, everything stays stock, and one warning says so.
  */
 
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
 
 /** @returns {string} '' where it cannot be read, as in a bundle; such a version is taken as supported */
 function readVersion () {
   try {
-    return createRequire(import.meta.url)('undici/package.json').version
+    // Not by require(), which would keep it in its cache.
+    return JSON.parse(readFileSync(createRequire(import.meta.url).resolve('undici/package.json'), 'utf8')).version
   } catch {
     return ''
   }

@@ -11,55 +11,59 @@ export function hide (target, key, value) {
   return Reflect.defineProperty(target, key, { value, writable: true, configurable: true, enumerable: false })
 }
 
-/** The methods that were replaced, by name. */
-class Originals {
-  /** @type {Record<string, Function>} */
-  #ours
-  /** Those that the object had itself, not its class. @type {Record<string, PropertyDescriptor>} */
-  #own = {}
+/**
+ * The methods that stand in the place of others, and what they replaced.
+ * @typedef {object} ReplacedParts
+ * @property {Record<string, Function>} ours
+ * @property {Record<string, PropertyDescriptor> | null} own those that the object had itself, not its class
+ */
+/** @typedef {ReplacedParts & Record<string, any>} Replaced */
 
-  /** @param {Record<string, Function>} ours */
-  constructor (ours) { this.#ours = ours }
-
-  /** @param {any} target @returns {boolean} false: it cannot take one of them, so it has none */
-  take (target) {
-    const own = /** @type {any} */ (this)
-    for (const name of Object.keys(this.#ours)) {
-      own[name] = target[name]
-      const before = Object.getOwnPropertyDescriptor(target, name)
-      if (typeof own[name] !== 'function' || before?.writable === false || !hide(target, name, this.#ours[name])) {
-        delete own[name]
-        this.giveBack(target)
-        return false
-      }
-      if (before !== undefined) this.#own[name] = before
-    }
-    return true
-  }
-
-  /** @param {any} target @returns {boolean} false: methods of others stand on ours, so ours stay */
-  giveBack (target) {
-    const names = Object.keys(this)
-    if (names.some((name) => target[name] !== this.#ours[name])) return false
-    for (const name of names) {
-      const before = this.#own[name]
-      if (before !== undefined) Reflect.defineProperty(target, name, before)
-      else delete target[name]
-    }
-    return true
-  }
-}
+/** Objects of one class share it, so that a connection does not have one. @type {WeakMap<object, Replaced>} */
+const ofClass = new WeakMap()
 
 /**
  * @param {any} target
- * @param {Record<string, Function>} methods
- * @returns {any} what they replace, by name, with `giveBack(target)`; null where the target cannot take all of them
+ * @param {Record<string, Function>} ours
+ * @returns {Replaced | null} null where the target cannot take all of them
  */
-export function replaceMethods (target, methods) {
+export function replaceMethods (target, ours) {
+  const names = Object.keys(ours)
   try {
-    const originals = new Originals(methods)
-    return originals.take(target) ? originals : null
+    const own = names.some((name) => Object.hasOwn(target, name)) ? Object.create(null) : null
+    const known = own === null ? ofClass.get(ours) : undefined
+    /** @type {Replaced} */
+    const replaced = known !== undefined && names.every((name) => known[name] === target[name]) ? known : { ours, own }
+    for (const name of names) {
+      const before = Object.getOwnPropertyDescriptor(target, name)
+      if (typeof target[name] !== 'function' || before?.writable === false) return giveBackAll(target, replaced)
+      if (replaced !== known) replaced[name] = target[name]
+      if (before !== undefined) own[name] = before
+      if (!hide(target, name, ours[name])) return giveBackAll(target, replaced)
+    }
+    if (own === null) ofClass.set(ours, replaced)
+    return replaced
   } catch {
     return null
   }
+}
+
+/** @param {any} target @param {Replaced} replaced @returns {null} */
+function giveBackAll (target, { ours, own }) {
+  for (const name of Object.keys(ours)) {
+    if (target[name] !== ours[name]) continue
+    if (own?.[name] !== undefined) Reflect.defineProperty(target, name, /** @type {any} */ (own[name]))
+    else delete target[name]
+  }
+  return null
+}
+
+/**
+ * @param {any} target @param {Replaced} replaced
+ * @returns {boolean} false: methods of others stand on ours, so ours stay
+ */
+export function giveBackMethods (target, replaced) {
+  if (Object.keys(replaced.ours).some((name) => target[name] !== replaced.ours[name])) return false
+  giveBackAll(target, replaced)
+  return true
 }

@@ -89,11 +89,11 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
   }
 
   /**
-   * Node calls it also for a socket that becomes idle; that one carries no request.
+   * Node calls it also for a socket that becomes idle; the call on that one has ended.
    * @param {any} socket @param {any} options
    */
   removeSocket (socket, options) {
-    if (socket._httpMessage) detach(socket)
+    if (connectionOf(socket)?.call) detach(socket)
     return super.removeSocket(socket, options)
   }
 })

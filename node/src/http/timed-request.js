@@ -112,9 +112,8 @@ class TimedRequest extends Call {
     const { request, socket } = this
     if (this.connection?.writing !== false) return false
     if (request.writableFinished) return true
-    // What is left may be the empty write with which Node ends a body.
-    return request.writableEnded &&
-      socket?.writableBuffer?.every((/** @type {any} */ { chunk }) => chunk.length === 0) === true
+    // What is under way has been taken.
+    return request.writableEnded && socket?.writableLength <= this.connection.inFlight
   }
 
   /** @param {any} response whose head is there */
@@ -225,8 +224,9 @@ class TimedRequest extends Call {
     const ms = this.socket?.timeout
     const connection = this.connection ?? this.line?.connection
     if (!ms || !connection) return false
-    const { steps, startNs, lastReadNs, lastWriteNs } = connection
-    const idleNs = nowNs() - Math.max(startNs, this.acquiredNs, lastReadNs, lastWriteNs, steps.connectEndNs)
+    const { startNs, lastReadNs, lastWriteNs } = connection
+    const connectedNs = (this.steps ?? connection.steps)?.connectEndNs ?? 0
+    const idleNs = nowNs() - Math.max(startNs, this.acquiredNs, lastReadNs, lastWriteNs, connectedNs)
     return idleNs >= (ms - 1) * 1e6
   }
 }

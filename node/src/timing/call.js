@@ -214,12 +214,10 @@ export class Call {
     const connection = this.connection = this.line === null ? null : this.line.connection
     this.captured = this.sent = false
     this.firstByteNs = 0
-    connection?.carry(this, now)
+    const steps = connection === null ? null : connection.carry(this, now)
     if (again) return
-    // A connection that was begun for an earlier call is not part of this attempt's phases.
-    const own = connection !== null && !this.reused && connection.startNs >= this.startNs ? connection : null
-    if (own !== null) this.steps = own.steps
-    this.leaveQueue(own, now)
+    this.steps = steps
+    this.leaveQueue(steps === null ? null : connection, now)
     const event = connection === null ? null : this.event('connectionAcquired', now)
     if (event !== null) {
       event.connId = this.connId
@@ -240,10 +238,10 @@ export class Call {
       const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
       if (startNs === 0 || endNs === 0) continue
       const start = this.event(`${step}Start`, startNs)
-      if (start !== null && step === 'dns') start.host = own.host
-      if (start !== null && step === 'connect') start.peer = own.peer
+      if (start !== null && step === 'dns') start.host = steps.host
+      if (start !== null && step === 'connect') start.peer = steps.peer
       const end = this.event(`${step}End`, endNs)
-      if (end !== null) end.error = step === steps.last && !own.ready ? own.error ?? 'given up' : undefined
+      if (end !== null) end.error = step === steps.last && !own.ready ? steps.error ?? 'given up' : undefined
     }
   }
 
@@ -384,8 +382,8 @@ export class Call {
       ? connection
       : null
     if (own !== null) {
+      if (own.steps?.error === undefined && !own.ready && kind !== 'cancelled') own.failed(error)
       this.steps = own.stepsUntil(now)
-      if (own.error === undefined && !own.ready && kind !== 'cancelled') own.failed(error)
     }
     this.leaveQueue(own, now)
     if (own !== null && !own.ready) return this.steps?.last

@@ -1,7 +1,7 @@
 /** One connection: the steps in which it was made, and what was written for its present message. */
 
 import net from 'node:net'
-import { hide, replaceMethods } from '../patch.js'
+import { giveBackMethods, hide, replaceMethods } from '../patch.js'
 import { nowNs } from './clock.js'
 
 /** @typedef {import('./call.js').Call} Call */
@@ -10,14 +10,29 @@ let lastId = 0
 /** On a socket: its connection. */
 const kConnection = Symbol('onewrite connection')
 
-/** When a connection was made, ns; 0: the step has not happened. */
+/** How a connection was made. Times are ns; 0: the step has not happened. */
 export class Steps {
+  /** Message of the step that failed. @type {string | undefined} */
+  error = undefined
+  /** Removes the listeners for the steps. @type {(() => void) | null} */
+  unfollow = null
   dnsStartNs = 0
   dnsEndNs = 0
   connectStartNs = 0
   connectEndNs = 0
   tlsStartNs = 0
   tlsEndNs = 0
+
+  /**
+   * @param {string} host name or address that is connected to
+   * @param {string} peer `host:port`, or the path of a Unix socket
+   * @param {boolean} secure TLS comes after TCP
+   */
+  constructor (host, peer, secure) {
+    this.host = host
+    this.peer = peer
+    this.secure = secure
+  }
 
   /** The step that began last. @returns {'dns' | 'connect' | 'tls'} */
   get last () { return this.tlsStartNs !== 0 ? 'tls' : this.connectStartNs !== 0 ? 'connect' : 'dns' }
@@ -29,8 +44,6 @@ export class Connection {
   ready = false
   /** HTTP/2: requests share it, so its writes belong to none of them. */
   multiplexed = false
-  /** Message of the step that failed. @type {string | undefined} */
-  error = undefined
   /** `host:port` of the proxy that it goes through. @type {string | undefined} */
   proxy = undefined
   requests = 0
@@ -48,27 +61,18 @@ export class Connection {
   bytesOut = 0
   /** The kernel has not taken everything yet. */
   writing = false
-  /** The callback of the write under way. @type {((error?: Error | null) => void) | null} */
-  callback = null
+  /** Length of the write under way, as Writable counts it. */
+  inFlight = 0
   /** The methods of the socket that are replaced. @type {any} */
   originals = null
-  /** Removes the listeners for the steps. @type {(() => void) | null} */
-  #unfollow = null
 
-  /**
-   * @param {string} host name or address that is connected to
-   * @param {string} peer `host:port`, or the path of a Unix socket
-   * @param {boolean} secure TLS comes after TCP
-   */
+  /** @param {string} host @param {string} peer @param {boolean} secure see `Steps` */
   constructor (host, peer, secure) {
     this.id = ++lastId
-    this.host = host
-    this.peer = peer
-    this.secure = secure
     this.startNs = nowNs()
-    this.steps = new Steps()
+    /** Until it has carried a request. @type {Steps | null} */
+    this.steps = new Steps(host, peer, secure)
     this.steps[net.isIP(host) === 0 ? 'dnsStartNs' : 'connectStartNs'] = this.startNs
-    this.done = (/** @type {Error | null | undefined} */ error) => this.written(error)
   }
 
   /**
@@ -76,7 +80,7 @@ export class Connection {
    * `lookup`, `connect`, `secureConnect`. No listener stays on a connected socket.
    */
   follow (/** @type {any} */ socket) {
-    const { steps } = this
+    const steps = /** @type {Steps} */ (this.steps)
     const onLookup = (/** @type {Error | null} */ error) => {
       if (steps.dnsStartNs === 0 || steps.dnsEndNs !== 0) return
       steps.dnsEndNs = nowNs()
@@ -85,14 +89,14 @@ export class Connection {
     const onConnect = () => this.connected()
     const onSecure = () => this.#secured()
     socket.on('lookup', onLookup).on('connect', onConnect)
-    if (this.secure) socket.on('secureConnect', onSecure)
-    this.#unfollow = () => socket.off('lookup', onLookup).off('connect', onConnect).off('secureConnect', onSecure)
+    if (steps.secure) socket.on('secureConnect', onSecure)
+    steps.unfollow = () => socket.off('lookup', onLookup).off('connect', onConnect).off('secureConnect', onSecure)
   }
 
   /** The connector returns no socket before it is connected: its steps are not visible, and all of it is `connect`. */
   cannotFollow () {
     const { steps } = this
-    if (steps.connectEndNs !== 0) return
+    if (steps === null || steps.connectEndNs !== 0) return
     steps.dnsStartNs = 0
     steps.connectStartNs = this.startNs
   }
@@ -100,36 +104,37 @@ export class Connection {
   /** TCP is connected, or the proxy has opened its tunnel. */
   connected () {
     const { steps } = this
-    if (steps.connectEndNs !== 0) return
+    if (steps === null || steps.connectEndNs !== 0) return
     steps.connectEndNs = nowNs()
     // Without an event of the socket the end of TCP is unknown: TLS is then part of `connect`.
-    if (this.secure && !this.ready) steps.tlsStartNs = steps.connectEndNs
+    if (steps.secure && !this.ready) steps.tlsStartNs = steps.connectEndNs
   }
 
   #secured () {
     const { steps } = this
-    if (steps.tlsStartNs !== 0 && steps.tlsEndNs === 0) steps.tlsEndNs = nowNs()
+    if (steps !== null && steps.tlsStartNs !== 0 && steps.tlsEndNs === 0) steps.tlsEndNs = nowNs()
   }
 
   /** The socket is connected, with TLS where wanted: a request comes next. */
   opened () {
     if (this.ready) return
     this.ready = true
-    if (this.steps.connectStartNs === 0) this.cannotFollow()
+    if (this.steps?.connectStartNs === 0) this.cannotFollow()
     this.connected()
     this.#secured()
-    this.#unfollow?.()
-    this.#unfollow = null
+    this.#unfollow()
+  }
+
+  #unfollow () {
+    const { steps } = this
+    if (steps === null) return
+    steps.unfollow?.()
+    steps.unfollow = null
   }
 
   failed (/** @type {any} */ error) {
-    try {
-      this.error = String(error?.message || error?.code || error)
-    } catch {
-      this.error = 'unknown'
-    }
-    this.#unfollow?.()
-    this.#unfollow = null
+    this.#unfollow()
+    if (this.steps !== null) this.steps.error = textOf(error)
   }
 
   /**
@@ -137,12 +142,17 @@ export class Connection {
    * @returns {Steps} the steps until then; the connection itself may go on, for another attempt
    */
   stepsUntil (nowNs) {
-    const steps = Object.assign(new Steps(), this.steps)
+    const known = /** @type {Steps} */ (this.steps)
+    const steps = Object.assign(new Steps(known.host, known.peer, known.secure), known, { unfollow: null })
     if (!this.ready) steps[`${steps.last}EndNs`] = nowNs
     return steps
   }
 
-  /** The attempt gets this connection. @param {Call} call @param {number} now */
+  /**
+   * The attempt gets this connection.
+   * @param {Call} call @param {number} now
+   * @returns {Steps | null} when it was made for this attempt
+   */
   carry (call, now) {
     if (!this.multiplexed) {
       this.call?.captureWrites()
@@ -158,6 +168,10 @@ export class Connection {
     call.connRequests = this.requests
     call.proxy ??= this.proxy
     if (this.active++ === 0 && this.releasedNs !== 0) call.idleNs = now - this.releasedNs
+    const { steps } = this
+    this.steps = null
+    // One that was begun for an earlier call is not part of this attempt's phases.
+    return !call.reused && this.startNs >= call.startNs ? steps : null
   }
 
   /** The attempt has ended. @param {Call} call @param {number} now */
@@ -182,35 +196,49 @@ export class Connection {
     if (this.multiplexed) return
     // The socket of a tunnel: its writes now belong to the connection through the tunnel.
     if (before !== undefined) this.originals = before.originals
-    else this.originals = replaceMethods(socket, reads ? { ...counted, push } : counted)
+    else this.originals = replaceMethods(socket, reads ? countedBothWays : counted)
   }
 
-  /** @param {number} bytes @param {any} callback */
-  beforeWrite (bytes, callback) {
-    this.callback = callback
+  /**
+   * @param {number} bytes @param {number} length as Writable counts it
+   * @param {any} callback
+   * @returns {(error?: Error | null) => void} to be called when the socket takes more
+   */
+  beforeWrite (bytes, length, callback) {
+    this.inFlight = length || 1
     if (this.firstWriteNs === 0 && this.call?.prompt !== true) this.firstWriteNs = nowNs()
     this.bytesOut += bytes
     this.writes++
+    return (error) => {
+      this.written()
+      callback(error)
+    }
   }
 
   /** @param {any} socket */
   afterWrite (socket) {
     this.lastWriteNs = nowNs()
-    // Without a callback the write is done: the kernel took all of it at once.
-    this.writing = this.callback !== null &&
+    // The write is done when it was called back: the kernel took all of it at once.
+    this.writing = this.inFlight !== 0 &&
       (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
   }
 
-  /** @param {Error | null | undefined} error */
-  written (error) {
-    const { callback } = this
-    this.callback = null
+  written () {
+    this.inFlight = 0
     // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
     if (this.writing && this.socket !== null && !this.socket.destroyed) {
       this.writing = false
       this.lastWriteNs = nowNs()
     }
-    callback?.(error)
+  }
+}
+
+/** @param {any} error any value @returns {string} */
+function textOf (error) {
+  try {
+    return String(error?.message || error?.code || error)
+  } catch {
+    return 'unknown'
   }
 }
 
@@ -222,7 +250,7 @@ export function detach (socket) {
   const connection = connectionOf(socket)
   if (connection === null) return
   connection.call = null
-  if (connection.originals !== null && !connection.originals.giveBack(socket)) return
+  if (connection.originals !== null && !giveBackMethods(socket, connection.originals)) return
   connection.socket = null
   delete socket[kConnection]
 }
@@ -231,16 +259,20 @@ export function detach (socket) {
 const counted = {
   _write (chunk, encoding, callback) {
     const connection = this[kConnection]
-    connection.beforeWrite(sizeOf(chunk, encoding), callback)
-    connection.originals._write.call(this, chunk, encoding, connection.done)
+    const done = connection.beforeWrite(sizeOf(chunk, encoding), chunk.length, callback)
+    connection.originals._write.call(this, chunk, encoding, done)
     connection.afterWrite(this)
   },
   _writev (chunks, callback) {
     const connection = this[kConnection]
     let bytes = 0
-    for (const { chunk, encoding } of chunks) bytes += sizeOf(chunk, encoding)
-    connection.beforeWrite(bytes, callback)
-    connection.originals._writev.call(this, chunks, connection.done)
+    let length = 0
+    for (const { chunk, encoding } of chunks) {
+      bytes += sizeOf(chunk, encoding)
+      length += chunk.length
+    }
+    const done = connection.beforeWrite(bytes, length, callback)
+    connection.originals._writev.call(this, chunks, done)
     connection.afterWrite(this)
   }
 }
@@ -259,6 +291,9 @@ function push (chunk, encoding) {
   call.readOn()
   return more
 }
+
+/** The same where reads are noted. @type {typeof counted} */
+const countedBothWays = { ...counted, push }
 
 /** @param {any} chunk @param {any} encoding */
 function sizeOf (chunk, encoding) {

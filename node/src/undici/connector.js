@@ -7,6 +7,7 @@ import { Connection, connectionOf, detach } from '../timing/connection.js'
 import { hooksOf } from '../timing/hooks.js'
 import { giveBack, holdUnfinished } from '../wire/coalesce.js'
 import { setNoDelay } from '../wire/nodelay.js'
+import { peerOf } from './origin.js'
 
 /**
  * The config of a client: the options, the hooks, and what only a client has.
@@ -23,8 +24,8 @@ import { setNoDelay } from '../wire/nodelay.js'
  * @typedef {{connection: Connection | null}} Connecting
  */
 /**
- * The present socket of one client, its connection where there may be hooks, and `host:port` of its origin.
- * @typedef {{socket: any, connection: Connection | null, peer: string}} Line
+ * The present socket of one client, its connection where there may be hooks, and the origin with which it was made.
+ * @typedef {{socket: any, connection: Connection | null, origin: any}} Line
  */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
@@ -34,7 +35,7 @@ export function wrapConnector (base, config, line) {
   // Not an arrow function: undici calls it as a method of the client, and a user's own connector may use `this`.
   return /** @this {any} */ function connect (options, callback) {
     const { connecting, noDelay } = config
-    const connection = config.timed ? connectionFor(options, line) : null
+    const connection = config.timed ? connectionFor(options) : null
     // Hooks that are set later find the connection. It has carried the request for which it is made.
     if (connection !== null && hooksOf(config) === null) connection.requests = 1
     line.connection = connection
@@ -67,11 +68,10 @@ export function wrapConnector (base, config, line) {
   }
 }
 
-/** @param {any} options of a connector @param {Line} line */
-function connectionFor ({ hostname, host, port, protocol, socketPath }, { peer }) {
+/** @param {any} options of a connector */
+function connectionFor ({ hostname, host, port, protocol, socketPath }) {
   const name = String(hostname ?? host ?? '')
-  const at = socketPath ?? (port ? `${name}:${port}` : peer)
-  return new Connection(name, String(at), protocol === 'https:')
+  return new Connection(name, String(socketPath ?? peerOf({ protocol, hostname: name, port })), protocol === 'https:')
 }
 
 /** The client has left its socket: it is closed, upgraded, or carries a tunnel. @param {Line} line */

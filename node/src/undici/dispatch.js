@@ -3,13 +3,14 @@
 import { hide } from '../patch.js'
 import { afterHook, hooksOf, isInHook } from '../timing/hooks.js'
 import { Handler, handlerFor } from './handlers.js'
+import { originOf } from './origin.js'
 
 /** @typedef {import('./connector.js').ClientConfig} ClientConfig */
 
 /** Where a dispatcher of ours has its config. Not a #field, because a composed dispatcher is a Proxy. */
 export const kConfig = Symbol('onewrite config')
 /** Where a Pool or Client has its origin, which is not in the options of its dispatches. */
-const kOrigin = Symbol('onewrite origin')
+export const kOrigin = Symbol('onewrite origin')
 /** Some dispatcher has a handler of ours above its interceptors: a call may be an attempt. */
 let nesting = false
 
@@ -101,16 +102,4 @@ export function uppermost (self) {
     const call = callOf(self, opts, handler, 'above')
     return call === null ? dispatch(opts, handler) : send(call, () => dispatch(opts, call))
   }
-}
-
-/**
- * The origin of a Pool or Client, in any of the forms that undici takes (undici lib/core/util.js, parseURL).
- * @param {any} url that undici has accepted
- * @returns {string}
- */
-export function originOf (url) {
-  if (url instanceof URL) return url.origin
-  const { protocol, hostname, port } = url
-  const text = typeof url === 'string' ? url : url.origin ?? `${protocol}//${hostname}${port ? `:${port}` : ''}`
-  return /^[^/]*\/\/[^/?#\\]+/.exec(text)?.[0] ?? new URL(text).origin
 }

@@ -9,8 +9,9 @@ import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
 import { hide } from '../patch.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { leaveSocket, wrapConnector } from './connector.js'
-import { callOf, originOf, send, setUp, withDispatch } from './dispatch.js'
+import { callOf, kOrigin, send, setUp, withDispatch } from './dispatch.js'
 import { Handler } from './handlers.js'
+import { originOf } from './origin.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {import('./connector.js').ClientConfig} ClientConfig */
@@ -40,23 +41,26 @@ class WiredClient extends /** @type {any} */ (Client) {
     super(origin, options)
     const own = /** @type {any} */ (this)
     /** @type {import('./connector.js').Line} */
-    const line = { socket: null, connection: null, peer: '' }
+    const line = { socket: null, connection: null, origin }
     hide(this, kLine, line)
     own[kConnector] = wrapConnector(own[kConnector], config, line)
     // undici emits it before it passes the socket of an upgrade or a tunnel on.
-    this.on('disconnect', () => leaveSocket(line))
+    this.on('disconnect', onDisconnect)
   }
 }
+
+/** @this {any} */
+function onDisconnect () { leaveSocket(this[kLine]) }
 
 /** A client that passes its connection to each attempt. It is made only where there may be hooks. */
 class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (WiredClient))) {
   /** @param {any} origin @param {any} options @param {ClientConfig} config */
   constructor (origin, options, config) {
     super(origin, options, config)
-    setUp(this, config, origin)
-    const line = /** @type {any} */ (this)[kLine]
-    line.peer = peerOf(new URL(originOf(origin)))
+    setUp(this, config)
   }
+
+  get [kOrigin] () { return originOf(/** @type {any} */ (this)[kLine].origin) }
 
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
@@ -76,12 +80,6 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
 
 /** @param {any} handler @returns {handler is Handler} of a call that began when there were hooks */
 function isUnbound (handler) { return handler instanceof Handler && handler.line === null && handler.running }
-
-/** @param {URL} url @returns {string} `host:port`, with the port that the scheme stands for */
-export function peerOf ({ protocol, hostname, port }) {
-  const known = protocol === 'https:' ? '443' : protocol.startsWith('socks') ? '1080' : '80'
-  return `${hostname}:${port || known}`
-}
 
 /**
  * @param {ClientConfig} config

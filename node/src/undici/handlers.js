@@ -7,6 +7,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { callsControllersWhenSent } from '../base-version.js'
 import { Call } from '../timing/call.js'
+import { originOf, peerOf } from './origin.js'
 
 /** @typedef {import('../timing/call.js').Owner} Owner */
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
@@ -105,7 +106,8 @@ export class Handler extends Call {
     if (this.attempts !== null) this.attempts.push(this)
     this.onRequestSent = noteSent
     // A whole URL is for a proxy that forwards.
-    if (textOf(opts.path).startsWith('http')) this.proxy = line.peer
+    const { path } = opts
+    if (typeof path === 'string' && path.startsWith('http')) this.proxy = peerOf(new URL(originOf(line.origin)))
   }
 
   /** `dispatch()` itself threw. @param {any} error */

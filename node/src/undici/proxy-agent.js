@@ -1,7 +1,8 @@
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
 import { kConfig, setUp, withDispatch } from './dispatch.js'
-import { agentFactoryFor, clientFactoryFor, configOf, peerOf } from './factory.js'
+import { agentFactoryFor, clientFactoryFor, configOf } from './factory.js'
+import { peerOf } from './origin.js'
 
 /** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
 /** @typedef {undici.EnvHttpProxyAgent.Options & import('./factory.js').Options} EnvHttpProxyAgentOptions */
@@ -78,7 +79,8 @@ class TunnelPool extends undici.Pool {
   connect (params, callback) {
     const { connection } = this.#connecting
     if (callback !== undefined || connection === null) return /** @type {any} */ (super.connect(params, callback))
-    connection.proxy = connection.peer = this.#peer
+    connection.proxy = this.#peer
+    if (connection.steps !== null) connection.steps.peer = this.#peer
     return super.connect(params).then((data) => {
       if (data.statusCode === 200) connection.connected()
       return data

@@ -13,7 +13,7 @@
  * high-water mark, at which the source has to wait.
  */
 
-import { hide, replaceMethods } from '../patch.js'
+import { giveBackMethods, hide, replaceMethods } from '../patch.js'
 
 /** Stands for the length of a chunked body, which is not known before its last chunk. */
 const CHUNKED = -1
@@ -151,7 +151,7 @@ export function holdUnfinished (socket, max) {
   // A user's own socket, or a mock, may lack parts of Writable, or be frozen.
   if (max === 0 || typeof socket.writableCorked !== 'number') return
   const originals = replaceMethods(socket, holding)
-  if (originals !== null && !hide(socket, kHold, new Hold(socket, originals, max))) originals.giveBack(socket)
+  if (originals !== null && !hide(socket, kHold, new Hold(socket, originals, max))) giveBackMethods(socket, originals)
 }
 
 /** Gives a socket its methods back: it is closed, upgraded, or carries a tunnel. @param {any} socket */
@@ -162,5 +162,5 @@ export function giveBack (socket) {
   release(hold)
   // Methods of others may stand on ours: then ours stay, and hold nothing.
   hold.begin(0)
-  if (hold.originals.giveBack(socket)) delete socket[kHold]
+  if (giveBackMethods(socket, hold.originals)) delete socket[kHold]
 }
