@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests on other versions, each in a copy of this folder, so that what is built here stays as it is:
+# Runs the tests on other versions, each in a copy of this folder, so that nothing built here changes. These are
 # older clients and Netty 4.1 against the classes compiled for the newest, and a whole mvn verify on each JDK found.
 # A run that fails does not end the others. The reports are in target/matrix.
 # With arguments, only those: matrix.sh netty-4.1 okhttp-4.12 jdk-25

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles and runs programs against the packages in a folder, a Maven repository, and the jars of their base libraries,
-# with no class of this tree: an example with each customizer on the class path, and as modules the README's quick start
-# and the example of onewrite-okhttp.
+# with no class of this tree. On the class path it is an example with each customizer; as modules it is the README's
+# quick start and the example of onewrite-okhttp.
 # usage: package-smoke.sh PACKAGES
 set -euo pipefail
 packages=$(cd "$1" && pwd)

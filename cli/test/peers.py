@@ -1,4 +1,4 @@
-"""Servers and relays of every kind that the doctor must tell apart."""
+"""Servers and relays of every kind that the doctor must distinguish."""
 
 from __future__ import annotations
 

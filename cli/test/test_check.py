@@ -145,7 +145,7 @@ def test_what_cannot_run_is_three(arguments: tuple[str, ...]) -> None:
 def test_rules_can_be_softened() -> None:
     done = check("split,nagle", "--rule", "nodelay=warn", "--rule", "OW101=off", "--rule", "stall=warn")
     assert (done.states["OW101"], done.states["OW102"]) == ("off", "warned")
-    # Whether there is a stall to warn of cannot always be told on a busy machine.
+    # On a busy machine the stall may be inconclusive.
     assert done.states["OW105"] != "found"
     assert done.status != 1
 

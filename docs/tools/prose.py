@@ -201,13 +201,9 @@ def _blocks(text: str, slash: bool) -> list[tuple[int, str]]:
     return [(getattr(one, "lineno", 1), shown) for one in nodes if (shown := ast.get_docstring(one))]
 
 
-#: The folders whose comments are read.
-FOLDERS = ("bench", "docs", ".ci", ".github")
-
-
 def code() -> list[Path]:
     """The files of the repository whose comments are read."""
-    names = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     return [ROOT / name for name in names if {Path(name).suffix, Path(name).name} & (HASH | SLASH) and (ROOT / name).is_file()]
 
 

@@ -1,4 +1,4 @@
-// The kind of an error in the words of spec/events.yaml, as well as it can be told from outside the library. Not by the
+// The kind of an error in the words of spec/events.yaml, as far as it shows outside the library. Not by the
 // adapter's errors.js: the judge compares the two, and stock clients are driven without the adapter.
 
 import { readFileSync } from 'node:fs'

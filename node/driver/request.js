@@ -9,7 +9,7 @@ import { phaseWatch } from './phase.js'
 /** Turns of the event loop that a reply waits for the call's record after the call itself is over: some second. */
 const RECORD_TURNS = 800
 
-/** From here on a request collects garbage before and after, so that the peak of the process tells of copies alone. */
+/** From here on a request collects garbage before and after, so that the peak of the process shows copies alone. */
 const LARGE = 1 << 20
 
 export async function runRequest (client, message) {

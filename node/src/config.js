@@ -69,7 +69,7 @@ const environment = readEnvironment(process.env)
 /**
  * @param {Options} [options]
  * @param {boolean} [besideOthers] the object holds options of the base library too. It may have more of them than this
- *   package knows, so an unknown name is refused only without this
+ *   package has, so an unknown name is refused only without this
  * @returns {Config}
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when an option has a value that it cannot have
  */

@@ -10,7 +10,7 @@ import { runScript } from './support/script.js'
 const list = readFileSync(new URL('../../spec/testdata/footprint/node.yaml', import.meta.url), 'utf8')
 const mechanisms = list.split(/\n {2}- /).slice(1).map((entry) => Object.fromEntries([...entry.matchAll(/^ *(\w+): (.*)$/gm)].map(([, key, value]) => [key, value])))
 
-/** Before everything else: a server, a request through undici and one through node:http, and what these change by themselves. */
+/** Before everything else: a server, a request through undici and one through node:http, and what these change alone. */
 const BEGIN = `
   import http from 'node:http'
   import * as undici from 'undici'

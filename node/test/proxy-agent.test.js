@@ -10,7 +10,7 @@ import { localhostIdentity, startTap } from './support/tap.js'
 
 const ca = localhostIdentity().cert
 
-/** A proxy that knows CONNECT, and counts the tunnels that it opens. */
+/** A proxy that supports CONNECT, and counts the tunnels that it opens. */
 async function startProxy () {
   const sockets = new Set()
   let tunnels = 0
@@ -76,7 +76,7 @@ for (const secure of [false, true]) {
         }
       }
 
-      // undici 8 forwards plain http unless it is told to tunnel.
+      // undici 8 forwards plain http unless it has the option to tunnel.
       if (!secure && 'Dispatcher1Wrapper' in undici) delete makers['ProxyAgent, proxyTunnel left out']
       for (const [name, make] of Object.entries(makers)) {
         test(`${name}: each request arrives, a stream in one piece`, async () => {

@@ -354,7 +354,7 @@ class HttpxClient(Client):
         return sum(connection.is_idle() for connection in self.http._transport._pool.connections)
 
 
-#: Of the driver's capabilities, what httpx has not, and what its adapter is not told: the look-up of a name, and the
+#: Of the driver's capabilities, what httpx has not, and what its adapter cannot see: the look-up of a name, and the
 #: wait for a free connection.
 HTTPX_MISSING = frozenset(("retries", "custom_connector", "dns_split", "queue", "quickack", "prompt_memory"))
 

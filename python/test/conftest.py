@@ -58,7 +58,7 @@ def tap(authority: Authority) -> typing.Iterator[typing.Callable[..., Tap]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
-    """A collection looks through what this module's tests have made, not through all that was imported before."""
+    """A collection visits what this module's tests have made, not all that was imported before."""
     gc.collect()
     gc.freeze()
 

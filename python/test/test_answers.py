@@ -105,7 +105,7 @@ def outcome(response: typing.Any, streamed: bool) -> tuple[typing.Any, ...]:
 
 
 def scripted(tap: typing.Any, answer: typing.Callable[[Peer], None]) -> Tap:
-    """Answers /odd as told and everything else plainly."""
+    """Answers /odd as given and everything else plainly."""
 
     def answering(peer: Peer, seen: Seen) -> None:
         if " /odd" in seen.line:

@@ -274,7 +274,7 @@ class Broken(LogRecordProcessor):
 
 
 def test_a_broken_exporter_harms_nobody(tap: typing.Any) -> None:
-    """Neither the request nor what else is told; hook_failures() counts it."""
+    """Neither the request nor another hook fails; hook_failures() counts it."""
     telemetry = Telemetry()
     broken = LoggerProvider(shutdown_on_exit=False)
     broken.add_log_record_processor(Broken())

@@ -133,7 +133,7 @@ silence = threading.Event()
 
 
 def answer(peer: Peer, seen: Seen) -> None:
-    """What a path asks for; /once breaks off at the first time."""
+    """The answer of each path; /once breaks off at the first time."""
     method, path, _ = seen.line.split(" ")
     if path == "/silent":
         silence.wait(20)

@@ -11,7 +11,7 @@ import pytest
 from onewrite import _base_version as _base
 
 #: Calls with urllib3 and with onewrite in every way, while counting wrappers are around methods; ``functools.wraps``
-#: makes them look like what they wrap. Prints what was not called as often as by urllib3.
+#: gives them the name of what they wrap. Prints what was not called as often as by urllib3.
 TRACER = """
 import functools, sys
 import http.client, urllib3, urllib3.connection, urllib3.connectionpool, urllib3.util.connection

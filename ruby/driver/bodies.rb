@@ -54,7 +54,7 @@ module Bodies
     nil
   end
 
-  # Whether the body is so large that the judge may look at the memory it takes.
+  # Whether the body is so large that the judge may measure the memory it takes.
   def large?(spec)
     !spec.nil? && spec["size"].to_i >= 1 << 20
   end

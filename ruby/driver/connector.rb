@@ -9,7 +9,7 @@ require "socket"
 module Connector
   module_function
 
-  # A subclass of *parent* that connects by itself.
+  # A subclass of *parent* with its own connect.
   def over(parent)
     Class.new(parent) do
       private

@@ -2,7 +2,7 @@
 
 require_relative "support/helper"
 
-# Net::HTTP runs in a Ractor where its constants are shareable and the session connects by itself, as here. With the gem it
+# Net::HTTP runs in a Ractor where its constants are shareable and the session has its own connect, as here. With the gem it
 # does so, too, and hooks are called in the main Ractor alone. Where Net::HTTP fails, it fails with the same error.
 class RactorTest < OnewriteTest
   SCRIPT = <<~'RUBY'

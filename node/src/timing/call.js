@@ -208,7 +208,7 @@ export class Call {
   /** The request is about to be written on the connection of its line. */
   acquired () {
     if (this.outcome !== undefined) return
-    // undici puts requests of a pipeline back when their connection breaks. The events were told.
+    // undici puts requests of a pipeline back when their connection breaks. The events were delivered.
     const again = this.acquiredNs !== 0
     const now = this.acquiredNs = nowNs()
     const connection = this.connection = this.line === null ? null : this.line.connection

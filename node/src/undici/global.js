@@ -10,7 +10,7 @@ import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-ve
 import { Agent } from './agent.js'
 import { EnvHttpProxyAgent } from './proxy-agent.js'
 
-// When undici 8 was loaded, it replaced the dispatcher of a Node that knows `legacy` alone. fetch goes on to use the
+// When undici 8 was loaded, it replaced the dispatcher of a Node that has `legacy` alone. fetch goes on to use the
 // proxies.
 if (isUndicis(before.legacy, 'EnvHttpProxyAgent') && isWrapped(globalDispatchers().legacy)) {
   Object.assign(globalThis, { [LEGACY]: before.legacy })

@@ -70,7 +70,7 @@ function textOf (value) {
   return typeof value === 'string' ? value : value instanceof URL ? value.origin : ''
 }
 
-/** @this {Handler} Set on a handler that a client sends. A mock looks for this method, so it is not on all. */
+/** @this {Handler} Set on a handler that a client sends. A mock searches for this method, so it is not on all. */
 function noteSent () {
   this.sent = true
   return this.inner?.onRequestSent?.()

@@ -114,7 +114,7 @@ await client.close()
 await poll(() => spans.getFinishedSpans().length >= 29 && (way === 'stock' || events.getFinishedLogRecords().length >= 28))
 const metricsOfAll = await collect()
 
-/** Looks again until the condition holds, or for some 20 s: then the test fails on what it is told. */
+/** Repeats until the condition holds, or for some 20 s: then the test fails on the last result. */
 async function poll (condition) {
   for (let look = 0; look < 4000 && !await condition(); look++) await sleep(5)
 }

@@ -1,8 +1,8 @@
-"""pytest plugin: what urllib3's test servers look for in an ASGI scope and hypercorn as released leaves out.
+"""pytest plugin: extensions that urllib3's test servers need in an ASGI scope and hypercorn as released leaves out.
 
-urllib3 runs its suite over a hypercorn of its own that puts two more extensions there: ``_transport``, the stream
-of the connection, of which its proxy makes a tunnel, and ``tls``, by whose facts its applications answer for ALPN
-and client certificates (dummyserver/asgi_proxy.py and dummyserver/app.py in urllib3's sdist). Without them
+urllib3 runs its suite over a changed hypercorn that puts two more extensions there. ``_transport`` is the stream of
+the connection, of which its proxy makes a tunnel. By ``tls`` its applications answer for ALPN and client
+certificates (dummyserver/asgi_proxy.py and dummyserver/app.py in urllib3's sdist). Without them
 those tests fail over any client.
 """
 
@@ -47,5 +47,5 @@ async def call(self: typing.Any, scope: typing.Any, *rest: typing.Any) -> None:
 
 
 _server.run, _wrapper.__call__ = run, call
-# A server that ends waits for the tunnels that a test has left open, three seconds unless it is told otherwise.
+# A server that ends waits for the tunnels that a test has left open, three seconds by default.
 hypercorn.config.Config.graceful_timeout = 0.1

@@ -30,7 +30,7 @@ class EveryEvent(onewrite.TimingListener):
     """Hears all."""
 
     def on_event(self, event: onewrite.Event) -> None:
-        """Look at *event*."""
+        """Check *event*."""
         str(event)
 
 

@@ -1,4 +1,4 @@
-"""The tracers and mocks of the matrix: how each is switched on, and what it then knows of the calls.
+"""The tracers and mocks of the matrix: how each is switched on, and what it then records of the calls.
 
 A tracer says its spans, each a line without what differs from run to run, and their ids.
 A mock answers one URL; what it does not know it lets pass to the wire.

@@ -124,7 +124,7 @@ def test_a_known_failure_that_passed_once_is_not_yet_stale(tmp_path: Path) -> No
         adapter = toy(tmp_path, failures)
         adapter.known = KnownFailures(file)
         assert [one.status for one in judged(adapter, [case()], whole=True)][-1] == status
-    # It passes in the round of all, and fails when the passing line is looked at again.
+    # It passes in the round of all, and fails when the passing line is run again.
     adapter = toy(tmp_path, 0)
     adapter.known = KnownFailures(file)
     with Judge(adapter, [case()], {}, stock=False) as judge:

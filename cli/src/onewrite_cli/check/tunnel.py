@@ -1,6 +1,6 @@
 """A CONNECT tunnel through the checking proxy, which is not decrypted: bytes pass, and record headers are counted.
 
-A request is what the client sends between two answers. A TLS 1.3 server's session tickets look like an answer, so the
+A request is what the client sends between two answers. A TLS 1.3 server's session tickets resemble an answer, so the
 first request waits here until the server has been silent for a while.
 """
 

@@ -97,7 +97,7 @@ def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
 
 
 def _take_attempt(call: Call, pool: typing.Any) -> None:
-    """Let the attempt under way be one of *pool*; None: of the pool that the manager asks next."""
+    """Let the attempt under way be one of *pool*; None: of the pool that the manager uses next."""
     call.pool = pool
     if pool is not None and (pool.proxy is not None or "_socks_options" in pool.conn_kw):
         call.proxy = _proxy_of(pool)

@@ -11,7 +11,7 @@ module Onewrite
     private_constant :BufferedIO
 
     # The Net::BufferedIO of one connection. It takes the place of the library's own object when the connection opens, and
-    # holds what the adapter knows of the connection, so all of it ends with the connection.
+    # holds the adapter's state of the connection, so all of it ends with the connection.
     #
     # It differs from Net::BufferedIO in `write`, and only while a request is written: there it joins head and body. What is
     # joined goes through the library's `write`, so write_timeout holds, and a method that a gem puts over `write` or over the

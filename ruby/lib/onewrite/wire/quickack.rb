@@ -5,7 +5,7 @@ require "socket"
 module Onewrite
   module Wire
     # TCP_QUICKACK (Linux): acknowledge at once. A server with Nagle on that writes its answer in two pieces holds the second
-    # until the first is acknowledged. The kernel resets the option by itself (tcp(7)), so it is set after each request.
+    # until the first is acknowledged. The kernel resets the option (tcp(7)), so it is set after each request.
     module Quickack
       AVAILABLE = Socket.const_defined?(:TCP_QUICKACK)
 

@@ -193,7 +193,7 @@ def _answer() -> Strategy:
 def scenarios(draw: Any, can: frozenset[str]) -> dict[str, Any]:
     """A case without name: open, server, schemes, routes, do. `can` has the capabilities of both clients.
 
-    Nothing in it races: the next request comes after the tap has done all that follows an answer, and an answer after
+    Nothing in it races. The next request comes after the tap has done all that follows an answer. An answer comes after
     the client has noted the end of its own body (undici closes a connection on which the answer came first).
 
     Bodies are small behind an odd answer. A client that keeps the connection, because the answer has more bytes than it

@@ -20,7 +20,7 @@ STAY = 2.0  # how much less may be left of an adapter whose drivers a worker has
 
 @dataclass
 class Share:
-    """Runs of one adapter's client, a look at it by the syscall witness, or a `task` that gets the judge.
+    """Runs of one adapter's client, a run under the syscall witness, or a `task` that gets the judge.
 
     `seconds` is a guess of what they take.
     """

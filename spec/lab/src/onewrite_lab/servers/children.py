@@ -1,6 +1,6 @@
 """Helper processes of a topology: started, awaited, and always ended.
 
-Each helper ends by itself when its standard input ends. So even when the bench is killed outright, nothing is left.
+Each helper ends when its standard input ends. So even when the bench is killed outright, nothing is left.
 """
 
 from __future__ import annotations

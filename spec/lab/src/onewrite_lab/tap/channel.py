@@ -1,8 +1,8 @@
 """One accepted connection of the tap: bytes in and out, plain or TLS, with the kernel's counts beside them.
 
 TLS runs over memory buffers, so the raw bytes pass through here. They are cut into records before they are
-decrypted, one at a time; the records that the handshake eats (in TLS 1.3 the client's Finished looks like
-application data from outside) are thus separate from those that carry a request.
+decrypted, one at a time. So the records of the handshake are separate from those that carry a request: in TLS 1.3
+the client's Finished has the type of application data.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Per request it keeps the exact bytes, the data segments that the kernel counted (TCP_INFO), the TLS records, and
 the times of its own doings. The count of segments begins where the last request was complete, read before its
-answer was sent: a fast client's next request can otherwise slip into the count (RFC 9293 says nothing against
+answer was sent. A fast client's next request can otherwise slip into the count (RFC 9293 says nothing against
 it, and on a loopback it happens every third time).
 
 The tap is also a forward proxy (absolute-form) and a CONNECT proxy: the tunnel ends in the tap itself.

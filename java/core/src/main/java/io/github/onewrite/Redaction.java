@@ -50,7 +50,7 @@ public final class Redaction {
         int end = authorityEnd(url, from);
         int at = url.lastIndexOf('@', end - 1);
         if (at < from) {
-            // A password with an unescaped delimiter ends the authority early: its beginning looks like a bad port.
+            // A password with an unescaped delimiter ends the authority early: its beginning is read as a bad port.
             at = last >= end && hasBadPort(url, from, end) ? last : -1;
         }
         return at < 0 ? url : url.substring(0, from) + url.substring(at + 1);

@@ -214,7 +214,7 @@ final class Protocol {
         void run() throws Exception;
     }
 
-    /** A fault of this driver must never look like an error of the library. */
+    /** A fault of this driver must never be reported as an error of the library. */
     private void guarded(int seq, Work work) {
         JsonObject json = new JsonObject();
         try {
