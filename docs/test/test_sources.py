@@ -57,5 +57,5 @@ def test_a_list_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     page = "# x\n<!-- ruby:begin -->\nold\n<!-- ruby:end -->\nend\n<!-- node:begin -->\n<!-- node:end -->\n"
     assert touches.filled(page).splitlines()[4:7] == [
-        "| `Net::HTTP#start` | replaced method | install | uninstall | to time |", "<!-- ruby:end -->", "end",
+        "| `Net::HTTP#start` | replaced method | install | uninstall |", "<!-- ruby:end -->", "end",
     ]

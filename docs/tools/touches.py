@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/what-it-touches.md from the lists of spec/testdata/footprint: what each adapter reaches into, and why.
+"""Writes docs/what-it-touches.md from the lists of spec/testdata/footprint: what each adapter reaches into, and for how long.
 
 usage: touches.py [--check]      exit: 0 written or the same; with --check 1 where the page differs from a list
 """
@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "what-it-touches.md"
 LISTS = ROOT / "spec" / "testdata" / "footprint"
 LANGUAGES = {"python": "Python", "ruby": "Ruby", "node": "Node", "java": "Java"}
-HEAD = ("what", "kind", "since", "until", "why")
-FIELDS = ("name", "kind", "when", "back", "why")
+HEAD = ("what", "kind", "since", "until")
+FIELDS = ("name", "kind", "when", "back")
 
 
 def table(mechanisms: list[dict[str, Any]]) -> str:
