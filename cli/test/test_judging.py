@@ -40,7 +40,7 @@ def test_a_segment_sent_twice_by_the_kernel_is_no_finding() -> None:
 
 
 def test_a_stall_needs_the_control_of_the_same_run() -> None:
-    assert of("OW105", seen([2] * 20, gap_ms=43)).state is State.FOUND
+    assert of("OW105", seen([2] * 20, gap_ms=43, held_ms=43)).state is State.FOUND
     assert of("OW105", seen([2] * 20, gap_ms=21)).state is State.OK
     calm = seen([2] * 20, gap_ms=43)
     calm.split_gaps_ns = [0] * 10
@@ -74,6 +74,17 @@ def test_what_the_kernel_did_not_hold_is_the_clients_own_pause() -> None:
     assert in_one.state is State.OK
 
 
+def test_silences_that_were_not_read_decide_nothing() -> None:
+    made = seen([2] * 20, gap_ms=70)
+    assert of("OW105", made).state is State.INCONCLUSIVE
+    for request in made.requests[:8]:
+        request.held = Hold()
+    assert of("OW105", made).state is State.OK
+    for request in made.requests[:3]:
+        request.held = Hold(43 * MS, "nagle_delayed_ack")
+    assert of("OW105", made).state is State.FOUND
+
+
 def test_what_a_cork_held_is_found_with_its_own_cure() -> None:
     made = seen([1] * 20, nodelay=True)
     for request in made.requests:
@@ -92,11 +103,11 @@ def test_pieces_that_do_not_wait_show_that_the_option_was_on() -> None:
 
 
 def test_losses_elsewhere_on_the_host_hide_no_stall() -> None:
-    assert of("OW105", seen([2] * 20, gap_ms=43, resent=1000)).state is State.FOUND
+    assert of("OW105", seen([2] * 20, gap_ms=43, held_ms=43, resent=1000)).state is State.FOUND
 
 
 def test_the_delayed_ack_time_of_another_kernel_is_accepted() -> None:
-    made = seen([2] * 20, gap_ms=190)
+    made = seen([2] * 20, gap_ms=190, held_ms=190)
     made.split_gaps_ns, made.single_gaps_ns = [200 * MS] * 10, [MS] * 10
     assert of("OW105", made).state is State.FOUND
 

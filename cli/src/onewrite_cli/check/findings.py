@@ -117,13 +117,16 @@ def _stall(rule: Rule, seen: Seen) -> Outcome:
     if problem:
         return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}")
     beside = controls_in_words(seen.split_gaps_ns, seen.single_gaps_ns)
-    read = [request for request in requests if request.held is not None or request.gap_ns <= line_ns]
     blind = all(request.connection.nodelay is None for request in requests)
-    judged = requests if blind or len(read) * 2 < len(requests) else read  # on a busy machine some silences are not read
+    judged = [request for request in requests if blind or request.held is not None or request.lost_ns <= line_ns]
+    unread = len(requests) - len(judged)  # silences, on a busy machine
     held = [request for request in judged if request.lost_ns > line_ns]
     own = sum(request.gap_ns > line_ns >= request.lost_ns for request in judged)
     note = f"; late by a pause of the client, whose kernel held nothing: {own}" if own else ""
     if is_clean(len(held), len(judged)):
+        if unread > 2 * (len(held) + own):
+            why = f"the machine is too busy: the client's socket was not read in {unread} of its silences"
+            return Outcome(rule, State.INCONCLUSIVE, f"{why} ({beside})")
         few = f"{len(held)} of {len(requests)} came as late, which is rare enough to be the machine's" if held else "none"
         return Outcome(rule, State.OK, f"{few}{note} ({beside})", 0, len(requests))
     cost_ms = round(median(request.lost_ns for request in held) / 1e6, 1)
