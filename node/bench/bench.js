@@ -66,7 +66,7 @@ async function main (sets, rounds) {
       for (let set = 0; set < sets; set++) measured.push(await measure(index, port, rounds))
       for (const variant of NAMES) {
         const row = rowOf(index, variant, measured)
-        console.log(`${row.name}: ${row.ratio} (${row.low} to ${row.high}), ${row.cpu} µs`)
+        console.log(`${row.name}: ${row.ratio} (${row.min} to ${row.max}), ${row.cpu} µs`)
         rows.push(row)
       }
     }
@@ -108,29 +108,30 @@ function median (values) {
 /** @param {Record<string, number>[][]} measured by set and round */
 function rowOf (index, variant, measured) {
   const ratios = measured.map((set) => median(set.map((cpu) => cpu[variant] / cpu.stock)))
-  const [low, ratio, high] = [Math.min(...ratios), median(ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
+  const [min, ratio, max] = [Math.min(...ratios), median(ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
   const cpu = Number(median(measured.flat().map((each) => each[variant])).toFixed(1))
-  return { name: `${variant}, ${CLIENTS[index]?.[0]}`, goal: GOALS[variant]?.[index] ?? '', ratio, low, high, cpu }
+  return { name: `${variant}, ${CLIENTS[index]?.[0]}`, goal: GOALS[variant]?.[index] ?? '', ratio, min, max, n: ratios.length, cpu }
 }
 
 function write (rows, sets, rounds) {
   const { version } = JSON.parse(readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8'))
   const [base, runtime, date] = [`undici ${version}`, `Node ${process.versions.node}`, new Date().toISOString().slice(0, 10)]
   const command = 'make -C node bench'
-  const lines = rows.map(({ name, goal, ratio, low, high, cpu }) =>
-    `| ${name} | ${cpu} | ${ratio.toFixed(2)} | ${low.toFixed(2)} to ${high.toFixed(2)} | ${goal} |`)
+  const commit = execFileSync('git', ['describe', '--always', '--dirty=+', '--exclude=*'], { encoding: 'utf8' }).trim()
+  const lines = rows.map(({ name, goal, ratio, min, max, cpu }) =>
+    `| ${name} | ${cpu} | ${ratio.toFixed(2)} | ${min.toFixed(2)} to ${max.toFixed(2)} | ${goal} |`)
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
 CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock client and shows the error.
 
 The five clients take turns in one process, in slices of ${SLICE_MS} ms, in a new order each round. So they share heap and compiled code; processes of their own differ by more than the cost. A row is the median of ${sets} processes with ${rounds} rounds each, the least and the most.
 
-Made by \`${command}\` with ${runtime}, ${base}, on ${os.cpus().length} cores, ${date}.
+Made by \`${command}\` with ${runtime}, ${base}, on ${os.cpus().length} cores, commit ${commit}, ${date}.
 
 | row | CPU µs | × stock | range | goal |
 |---|---:|---:|---|---|
 ${lines.join('\n')}
 `)
-  const json = { language: 'node', base, runtime, date, command, rows: rows.map(({ cpu, goal, ...row }) => row) }
+  const json = { language: 'node', base, runtime, commit, date, command, rows: rows.map(({ cpu, goal, ...row }) => row) }
   writeFileSync(new URL('results.json', import.meta.url), `${JSON.stringify(json, null, 2)}\n`)
 }

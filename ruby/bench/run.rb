@@ -24,6 +24,7 @@ require_relative "origin"
 GROUPS = (ARGV[0] || 7).to_i
 BLOCKS = (ARGV[1] || 60).to_i
 REQUESTS = 50
+COMMIT = `git describe --always --dirty=+ --exclude='*'`.strip
 SIZES = { 200 => ["stock again", "onewrite", "on_timing", "every event"],
           20_000 => ["stock again", "onewrite", "on_timing"] }.freeze
 MOST_NOISE = 0.03
@@ -82,20 +83,21 @@ end
 
 def rows(size, variants, groups)
   stock = median(groups.map(&:first)).round(1)
-  base = [{ name: "stock, #{size} B", ratio: 1.0, low: 1.0, high: 1.0, cpu_us: stock }]
+  base = [{ name: "stock, #{size} B", ratio: 1.0, min: 1.0, max: 1.0, n: groups.size, cpu_us: stock }]
   base + variants.map do |variant|
     ratios = groups.map { |_, all| all[variant] }
-    { name: "#{variant}, #{size} B", ratio: median(ratios).round(3), low: ratios.min.round(3), high: ratios.max.round(3) }
+    spread = { min: ratios.min.round(3), max: ratios.max.round(3), n: ratios.size }
+    { name: "#{variant}, #{size} B", ratio: median(ratios).round(3), **spread }
   end
 end
 
 def table(rows)
-  lines = rows.map { |row| format("| %<name>s | %<ratio>.2f | %<low>.2f–%<high>.2f |", **row) }
+  lines = rows.map { |row| format("| %<name>s | %<ratio>.2f | %<min>.2f–%<max>.2f |", **row) }
   costs = rows.select { |row| row[:cpu_us] }.map { |row| "#{row[:name]}: #{row[:cpu_us]} µs" }.join("; ")
   <<~MARKDOWN
     # Ruby: CPU of the client per POST, as a ratio to stock Net::HTTP
 
-    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, load #{LOAD}, #{Time.now.strftime("%F")}. One keep-alive
+    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, load #{LOAD}, commit #{COMMIT}, #{Time.now.strftime("%F")}. One keep-alive
     connection over loopback; a heap of 200,000 slots; #{GROUPS} groups of processes, #{BLOCKS} turns of #{REQUESTS} requests each: the
     median group, the smallest and the largest. "every event" is a listener whose on_event gets all events. #{costs}.
 
@@ -121,5 +123,5 @@ end
 File.write(File.join(FOLDER, "RESULTS.md"), table(all))
 File.write(File.join(FOLDER, "results.json"), "#{JSON.pretty_generate(
   language: "ruby", base: "net-http #{Net::HTTP::VERSION}", runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
-  date: Time.now.strftime("%F"), command: "make -C ruby bench", rows: all
+  commit: COMMIT, date: Time.now.strftime("%F"), command: "make -C ruby bench", rows: all
 )}\n")
