@@ -2,7 +2,8 @@
 
 Each variant is a process, warmed until two halves of a round agree within 2 %. The variants take turns, round by round.
 A ratio is the median over the rounds of a variant's figure divided by that of stock in the same round. Stock runs
-twice; where the two differ by more than 3 %, nothing is written.
+twice; where the two differ by more than 3 %, nothing is written. requests is compared with requests. OpenTelemetry's
+instrumentation makes its spans with the SDK and no exporter: what a program may run in place of a hook.
 
 usage: bench.py [--rounds N] [--requests N] [--write]
 """
@@ -30,10 +31,16 @@ import urllib3
 HERE = pathlib.Path(__file__)
 NODELAY = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 VARIANTS = ("stock", "stock again", "onewrite", "on_timing", "every event")
-#: Route and size of the body; each is a section of the table.
-SECTIONS = (("direct", 200), ("proxy", 200), ("direct", 20_000))
+SPANS = "OpenTelemetry's instrumentation"
+#: Route, size of the body and variants; each is a section of the table.
+SECTIONS = (
+    ("direct", 200, (*VARIANTS, SPANS)),
+    ("proxy", 200, VARIANTS),
+    ("direct", 20_000, VARIANTS),
+    ("requests", 200, (*VARIANTS[:4], SPANS)),
+)
 #: At most this many times stock, for 200 bytes.
-GOALS = {"onewrite": 1.02, "on_timing": 1.08, "every event": 1.12}
+GOALS = {"onewrite": 0.99, "on_timing": 1.08, "every event": 1.13}
 COMMAND = "make -C python bench"
 #: Largest difference of stock from itself at which figures are written.
 NOISE = 0.03
@@ -44,8 +51,16 @@ def hook(timing: typing.Any) -> None:
     _ = timing.status, timing.total_ns
 
 
-def prepare(variant: str) -> None:
+def prepare(variant: str, route: str) -> None:
     if variant.startswith("stock"):
+        return
+    if variant == SPANS:
+        from opentelemetry.instrumentation.requests import RequestsInstrumentor
+        from opentelemetry.instrumentation.urllib3 import URLLib3Instrumentor
+        from opentelemetry.sdk.trace import TracerProvider
+
+        instrumentor = RequestsInstrumentor if route == "requests" else URLLib3Instrumentor
+        instrumentor().instrument(tracer_provider=TracerProvider())
         return
     import onewrite
 
@@ -62,20 +77,27 @@ def prepare(variant: str) -> None:
 
 def work(variant: str, route: str, size: str, server: str) -> None:
     """Be a client: for each number on stdin send as many requests; print the CPU per request in ns."""
-    prepare(variant)
+    prepare(variant, route)
     if route == "proxy":
         # With TCP_NODELAY, so that no stall of stock hides the cost.
         http: typing.Any = urllib3.ProxyManager(server, socket_options=NODELAY)
         url = "http://example.test/a?b=c"
     else:
         http, url = urllib3.PoolManager(), f"{server}a?b=c"
+    send, content, status = http.request, "body", "status"
+    if route == "requests":
+        import requests
+
+        session = requests.Session()
+        session.trust_env = False
+        send, content, status = session.request, "data", "status_code"
     body, headers = b"x" * int(size), {"Content-Type": "application/json"}
 
     def measured(requests: int) -> float:
         gc.collect()
         began = time.process_time_ns()
         for _ in range(requests):
-            assert http.request("POST", url, body=body, headers=headers).status == 200
+            assert getattr(send("POST", url, headers=headers, **{content: body}), status) == 200
         return (time.process_time_ns() - began) / requests
 
     for _ in range(20):  # until warm
@@ -112,37 +134,41 @@ def line_of(process: subprocess.Popen[str], question: str = "") -> str:
     return process.stdout.readline().strip()
 
 
-def measure(route: str, size: int, rounds: int, requests: int) -> dict[str, list[float]]:
+def measure(route: str, size: int, variants: tuple[str, ...], rounds: int, requests: int) -> dict[str, list[float]]:
     with contextlib.ExitStack() as stack:
         url = f"http://127.0.0.1:{line_of(stack.enter_context(started(HERE.parent / 'origin.py')))}/"
-        clients = {name: stack.enter_context(started(HERE, "--work", name, route, size, url)) for name in VARIANTS}
+        clients = {name: stack.enter_context(started(HERE, "--work", name, route, size, url)) for name in variants}
         for process in clients.values():
             assert line_of(process) == "ready"
-        found: dict[str, list[float]] = {name: [] for name in VARIANTS}
+        found: dict[str, list[float]] = {name: [] for name in variants}
         for _ in range(rounds):
             # Shuffled: in a fixed order each variant would find the caches as the same other one left them.
-            for name in random.sample(VARIANTS, len(VARIANTS)):
+            for name in random.sample(variants, len(variants)):
                 found[name].append(float(line_of(clients[name], f"{requests}\n")))
         return found
 
 
+def suffix_of(route: str, size: int) -> str:
+    how = {"direct": "", "proxy": ", through a proxy", "requests": ", requests"}[route]
+    return how + ("" if size == 200 else f", {size // 1000} kB")
+
+
 def rows(route: str, size: int, found: dict[str, list[float]]) -> list[dict[str, typing.Any]]:
-    suffix = ("" if route == "direct" else ", through a proxy") + ("" if size == 200 else f", {size // 1000} kB")
+    suffix = suffix_of(route, size)
     made = []
     for name, mine in found.items():
         low, ratio, high = statistics.quantiles([a / b for a, b in zip(mine, found["stock"], strict=True)], n=4)
         figures = {"ratio": round(ratio, 3), "low": round(low, 3), "high": round(high, 3)}
-        made.append({"name": name + suffix, **figures, "us": round(statistics.median(mine) / 1000, 1)})
+        made.append({"name": name + suffix, **figures, "n": len(mine), "us": round(statistics.median(mine) / 1000, 1)})
     return made
 
 
 def table(all_rows: list[dict[str, typing.Any]]) -> str:
-    lines = ["| row | CPU µs | × stock | quartiles | goal |", "|---|---:|---:|---|---|"]
+    lines = ["| row | n | CPU µs | × stock | quartiles | goal |", "|---|---:|---:|---:|---|---|"]
     for row in all_rows:
         goal = "" if " kB" in row["name"] else GOALS.get(row["name"].partition(",")[0], "")
-        lines.append(
-            f"| {row['name']} | {row['us']} | {row['ratio']:.2f} | {row['low']:.2f}–{row['high']:.2f} | {goal} |"
-        )
+        figures = f"{row['n']} | {row['us']} | {row['ratio']:.2f} | {row['low']:.2f}–{row['high']:.2f}"
+        lines.append(f"| {row['name']} | {figures} | {goal} |")
     return "\n".join(lines)
 
 
@@ -156,9 +182,11 @@ def main() -> int:
     if arguments.work:
         work(*arguments.work)
         return 0
-    all_rows = []
-    for route, size in SECTIONS:
-        all_rows += rows(route, size, measure(route, size, arguments.rounds, arguments.requests))
+    all_rows, raw = [], {}
+    for route, size, variants in SECTIONS:
+        found = measure(route, size, variants, arguments.rounds, arguments.requests)
+        raw.update({name + suffix_of(route, size): [round(one) for one in mine] for name, mine in found.items()})
+        all_rows += rows(route, size, found)
     text = table(all_rows)
     print(text)
     noise = max(abs(row["ratio"] - 1) for row in all_rows if row["name"].startswith("stock again"))
@@ -169,14 +197,20 @@ def main() -> int:
         date = datetime.date.today().isoformat()
         runtime = f"CPython {platform.python_version()}"
         base = f"urllib3 {urllib3.__version__}"
+        commit = subprocess.run(
+            ["git", "rev-parse", "--short=8", "HEAD"], cwd=HERE.parent, capture_output=True, text=True, check=False
+        ).stdout.strip()
         (HERE.parent / "RESULTS.md").write_text(
-            f"# The cost of onewrite beside {base}\n\nWritten by `{COMMAND}`, {date}, {runtime}, {platform.system()} "
-            f"{platform.release()}. CPU of the client process per POST of 200 bytes (or 20 kB) over loopback, "
-            f"`install()`; medians of {arguments.rounds} interleaved rounds.\n\n{text}\n"
+            f"# The cost of onewrite beside {base}\n\nWritten by `{COMMAND}`, {date}, commit {commit}, {runtime}, "
+            f"{platform.system()} {platform.release()}. CPU of the client process per POST of 200 bytes (or 20 kB) "
+            f"over loopback, `install()`; medians of n interleaved rounds of {arguments.requests} requests. "
+            f"[raw.json](raw.json) has each round's ns per request.\n\n{text}\n"
         )
         result = {"language": "python", "base": base, "runtime": runtime, "date": date, "command": COMMAND}
-        result["rows"] = [{name: row[name] for name in ("name", "ratio", "low", "high")} for row in all_rows]
+        result["commit"] = commit
+        result["rows"] = [{name: row[name] for name in ("name", "n", "ratio", "low", "high")} for row in all_rows]
         (HERE.parent / "results.json").write_text(json.dumps(result, indent=1) + "\n")
+        (HERE.parent / "raw.json").write_text(json.dumps(raw, separators=(",", ":")) + "\n")
     return 0
 
 

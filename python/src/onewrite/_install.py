@@ -2,11 +2,11 @@
 
 install() replaces functions of urllib3's classes:
 
-- ``__init__`` of HTTPConnection and HTTPConnectionPool. Each object made from then on gets a class with onewrite's in
-  front of its own. botocore, docker, vcrpy, urllib3's SOCKS support and users' own code derive from these classes;
-- ``HTTPConnectionPool._get_conn``, which reaches a pool that is older than install(), and its closed connections;
-- with the first hook ``PoolManager.urlopen``: a redirect to another host is an attempt of the same call, and only the
-  manager sees that.
+- ``HTTPConnection.__init__``. Each connection made from then on gets a class with onewrite's in front of its own.
+  botocore, docker, vcrpy, urllib3's SOCKS support and users' own code derive from this class;
+- ``HTTPConnectionPool._get_conn``, which reaches pools that are older, and their closed connections;
+- with the first hook ``HTTPConnectionPool.__init__`` and ``PoolManager.urlopen``: a redirect to another host is an
+  attempt of the same call, and only the manager sees that.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ._settings import Arguments, Installation, installations, silenced
 from ._timing.hooks import drain, hook_failures
 from ._timing.record import current
 from ._urllib3.connection import OneWrite, adopt
-from ._urllib3.manager import Manager
-from ._urllib3.pool import Pool, run
+from ._urllib3.manager import TimedManager
+from ._urllib3.pool import TimedPool, hooks_of, run
 from ._version import __version__
 
 _Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
@@ -39,8 +39,8 @@ _Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
 
 def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        hooks = None if silenced else installations.hooks
-        if (hooks is None and current.get() is None) or isinstance(self, Manager):
+        hooks = hooks_of(self)
+        if (hooks is None and current.get() is None) or isinstance(self, TimedManager):
             return below(self, method, url, *args, **kwargs)
         return run(hooks, self, None, below.__get__(self, type(self)), method, url, args, kwargs)
 
@@ -50,11 +50,10 @@ def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable
 def _pool_get_conn(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
     def _get_conn(self: typing.Any, timeout: float | None = None) -> typing.Any:
         conn = below(self, timeout)
-        if not isinstance(conn, OneWrite) and installations.active:
-            if not isinstance(self, Pool) and _front.put(Pool, self):
-                _front.miss("the first request of a pool that is older than install()")
-            if getattr(conn, "sock", self) is None:  # it connects next
-                adopt(conn)
+        if not isinstance(conn, OneWrite) and installations.active and getattr(conn, "sock", self) is None:
+            adopt(conn)  # it connects next
+        if installations.hooks is not None and not isinstance(self, TimedPool) and _front.put(TimedPool, self):
+            _front.miss("the first request of a pool that is older than the first hook")
         return conn
 
     return _get_conn
@@ -62,8 +61,8 @@ def _pool_get_conn(below: typing.Callable[..., typing.Any]) -> typing.Callable[.
 
 _PLACES = (
     (_Connection, "__init__", _front.after_init(installations, adopt)),
-    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(Pool, pool))),
     (_Pool, "_get_conn", _pool_get_conn),
+    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(TimedPool, pool))),
     (_Manager, "urlopen", _manager_urlopen),
 )
 
@@ -71,10 +70,10 @@ _PLACES = (
 def install(**options: Unpack[Arguments]) -> Installation:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
-    Call it early: connections that are open already stay as they are, and a pool that is older is reached with its
-    second request. Safe from any thread. Called again, it adds its hooks to those that are there, and its options
-    replace those it names; None leaves an option as it is. ``hooks_disabled=True`` ends all hooks of this process.
-    With ``ONEWRITE_DISABLED=true`` it does nothing.
+    Call it early: connections that are open already stay as they are, and a pool that is older than the first hook is
+    recorded from its second request on. Safe from any thread. Called again, it adds its hooks to those that are there,
+    and its options replace those it names; None leaves an option as it is. ``hooks_disabled=True`` ends all hooks of
+    this process. With ``ONEWRITE_DISABLED=true`` it does nothing.
 
     ``on_timing`` is called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
     ``listener``, a :class:`onewrite.TimingListener`, gets each event as it happens. The README describes the options.
@@ -88,7 +87,7 @@ def install(**options: Unpack[Arguments]) -> Installation:
     with installations.lock:
         installation = installations.add(options)
         if installations.active:
-            for owner, name, make in _PLACES if installations.hooks is not None else _PLACES[:3]:
+            for owner, name, make in _PLACES if installations.hooks is not None else _PLACES[:2]:
                 _front.place(owner, name, make)
     return installation
 
@@ -126,7 +125,7 @@ class Status:
     #: How many hooks of install() are called, and how many times a hook of this process raised.
     hooks: int
     hook_errors: int
-    #: How many first requests of pools older than install(), and objects whose class cannot change, were not reached.
+    #: How many were not reached: first requests of pools older than the first hook, objects whose class cannot change.
     missed: int
 
     def to_dict(self) -> dict[str, typing.Any]:

@@ -8,7 +8,7 @@ import requests.adapters
 
 from ._front import put
 from ._settings import KEYWORDS, take
-from ._urllib3.manager import Manager
+from ._urllib3.manager import Manager, TimedManager
 
 __all__ = ["Adapter"]
 
@@ -32,8 +32,9 @@ class Adapter(requests.adapters.HTTPAdapter):
         super().__init__(*args, **kwargs)
 
     def _onewrite(self, manager: typing.Any) -> typing.Any:
-        if put(Manager, manager):
-            manager._onewrite_given, manager._onewrite_hooks = take({**self._onewrite_keywords})
+        given, hooks = take({**self._onewrite_keywords})
+        if put(TimedManager if hooks else Manager, manager):
+            manager._onewrite_given, manager._onewrite_hooks = given, hooks
         return manager
 
     def init_poolmanager(self, *args: typing.Any, **kwargs: typing.Any) -> None:

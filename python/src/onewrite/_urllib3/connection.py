@@ -104,28 +104,31 @@ class OneWrite(_Behind):
             """Send a request: see urllib3."""
             OneWrite.request(self, *args, _onewrite_chunked=True, **kwargs)
 
-    def request(self, *args: typing.Any, _onewrite_chunked: bool = False, **kwargs: typing.Any) -> None:
+    def request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         """Send a request: see urllib3. Meanwhile a Writer has the place of the socket."""
-        write = super().request_chunked if _onewrite_chunked else super().request
-        link = self._onewrite
-        if link is None:
-            link = self._onewrite_link()
+        write: typing.Callable[..., None] = super().request
+        if IS_V1 and kwargs.pop("_onewrite_chunked", False):
+            write = super().request_chunked
+        link = self._onewrite or self._onewrite_link()
         options = link.given or installations.in_force
-        limit = options.limit
-        watch = link.watch
         sock: typing.Any = self.sock
         if sock is not link.checked and sock is not None and not link.writing:
             self._onewrite_check(link, sock)
+        limit = options.limit
         if limit:
             body = args[2] if len(args) > 2 else kwargs.get("body")
             if type(body) not in PIECES and not at_hand(body):
                 limit = 0
+        watch = link.watch
         if link.writing or (not limit and watch is None):
             write(*args, **kwargs)
         else:
-            writer = link.begin(sock, limit)
+            link.sock = sock
+            link.writing = True
+            link.limit = link.room = limit
+            link.held = [] if limit else None
             if sock is not None:
-                self.sock = writer
+                self.sock = Writer(link)
             try:
                 write(*args, **kwargs)
                 if link.held:
@@ -139,7 +142,8 @@ class OneWrite(_Behind):
             finally:
                 if type(self.sock) is Writer:
                     self.sock = link.sock
-                link.end()
+                link.writing = False
+                link.sock = link.held = None
             if watch is not None:
                 watch.sent()
         if options.acknowledge:

@@ -40,10 +40,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 def hooks_of(owner: typing.Any) -> Hooks | None:
     """Return the hooks of a pool or manager and those of install(), which add."""
-    given: Options | None = owner._onewrite_given
+    given: Options | None = getattr(owner, "_onewrite_given", None)
     if silenced or (given is not None and given.hooks_disabled):
         return None
-    return hooks_module.both(owner._onewrite_hooks, installations.hooks)
+    return hooks_module.both(getattr(owner, "_onewrite_hooks", None), installations.hooks)
 
 
 def url_of(pool: typing.Any, target: str) -> str:
@@ -159,7 +159,7 @@ def _returned(call: Call, response: typing.Any) -> None:
 
 
 class Pool(_Behind):
-    """Stands in front of a pool's class."""
+    """Stands in front of the class of a pool that has options or hooks."""
 
     #: Options of an own pool; None: those of install().
     _onewrite_given: Options | None = None
@@ -170,17 +170,16 @@ class Pool(_Behind):
         adopt(conn, self._onewrite_given)
         return conn
 
+
+class TimedPool(Pool):
+    """Stands in front of the class of a pool that has hooks."""
+
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
         """Send a request: see urllib3."""
-        hooks = installations.hooks if self._onewrite_given is None and not silenced else hooks_of(self)
+        hooks = hooks_of(self)
         if hooks is None and current.get() is None:
             return super().urlopen(method, url, *args, **kwargs)
-        put(Timed, self)
         return run(hooks, None, self, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
-
-
-class Timed(_Behind):
-    """Stands in front of a pool's class from the first request that has hooks."""
 
     def _get_conn(self, timeout: float | None = None) -> typing.Any:
         call = current.get()
@@ -201,9 +200,10 @@ class Timed(_Behind):
             if waiting:
                 call.step_end("queue")
             if isinstance(conn, OneWrite):
-                link = conn._onewrite_link()
+                link = conn._onewrite or conn._onewrite_link()
                 link.watch = call
-                put(TimedConnection, conn)
+                if not isinstance(conn, TimedConnection):
+                    put(TimedConnection, conn)
                 sock = conn.sock
                 if sock is not None:  # else it still has to connect
                     connection = link.connection
@@ -257,12 +257,16 @@ class Own:
 
     _onewrite_given: Options | None
     _onewrite_hooks: Hooks | None
+    #: What stands in front of one that has hooks.
+    _onewrite_timed: typing.ClassVar[type]
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         if not DEFAULTS.disabled:
             require()
         self._onewrite_given, self._onewrite_hooks = take(kwargs)
         super().__init__(*args, **kwargs)
+        if self._onewrite_hooks is not None:
+            put(self._onewrite_timed, self)
 
 
 class HTTPConnectionPool(Own, Pool, _HTTPConnectionPool):
@@ -271,6 +275,10 @@ class HTTPConnectionPool(Own, Pool, _HTTPConnectionPool):
     Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
     """
 
+    _onewrite_timed = TimedPool
+
 
 class HTTPSConnectionPool(Own, Pool, _HTTPSConnectionPool):
     """The same over TLS."""
+
+    _onewrite_timed = TimedPool

@@ -100,7 +100,7 @@ class TimedConnection(_Behind):
 
         A subclass of http.client's response would show in the caller's hands.
         """
-        link = self._onewrite_link()
+        link: Link = self._onewrite  # type: ignore[assignment]
         found = link.response_class or super().response_class
         if not link.timing_response or found is not HTTPResponse:
             return found
@@ -118,7 +118,7 @@ class TimedConnection(_Behind):
         self,
     ) -> _Response:
         """Read the head of the response: see urllib3."""
-        link: Link = self._onewrite_link()
+        link: Link = self._onewrite  # type: ignore[assignment]
         call: Call | None = link.watch
         if call is None:
             return super().getresponse()

@@ -46,20 +46,8 @@ class Link:
         self.held: list[bytes] | None = None
         #: Whether a request is being written.
         self.writing = False
+        #: Up to how many bytes are joined, and how many of them are left; 0 holds nothing.
         self.limit = self.room = 0
-
-    def begin(self, sock: typing.Any, limit: int) -> Writer:
-        """Return what stands in for *sock* and joins up to *limit* bytes; 0 holds nothing."""
-        self.sock = sock
-        self.writing = True
-        self.limit = self.room = limit
-        self.held = [] if limit else None
-        return Writer(self)
-
-    def end(self) -> None:
-        """The request is written, or given up."""
-        self.writing = False
-        self.sock = self.held = None
 
     def send(self, data: typing.Any, *flags: typing.Any) -> None:
         """Send *data* now."""
@@ -76,9 +64,14 @@ class Link:
     def flush(self) -> None:
         """Send what is held. What comes later is held again."""
         held = self.held
-        if held:
-            self.held = []
-            self.room = self.limit
+        if not held:
+            return
+        self.held = []
+        self.room = self.limit
+        watch: Watch | None = self.watch
+        if watch is None:
+            self.sock.sendall(b"".join(held))
+        else:
             self.send(b"".join(held))
 
     def abandon(self) -> None:
@@ -116,24 +109,28 @@ class Writer:
         """Send *data* as the socket does, or hold it."""
         link = self._link
         held = link.held
-        if held is not None:
-            size = -1
-            if type(data) is bytes and not flags:
-                size = len(data)
-            elif type(data) in _COPIED and not flags:
-                size = _nbytes(data)
+        if held is None:
+            link.send(data, *flags)
+            return
+        if type(data) is bytes and not flags:
+            size = len(data)
             # With Expect the body waits for the server, and the head leaves alone.
-            if size >= 0 and (size <= link.room if held else type(data) is bytes and b"\nexpect:" not in data.lower()):
-                held.append(data if type(data) is bytes else bytes(data))
-                link.room -= size
-                return
-            if held and size >= 0:
-                link.held = None
-                link.send_many(held, data)
-                return
+            fits = size <= link.room if held else b"\nexpect:" not in data.lower()
+        elif held and type(data) in _COPIED and not flags:
+            size = _nbytes(data)
+            fits = 0 <= size <= link.room
+        else:
+            size, fits = -1, False
+        if fits:
+            held.append(data if type(data) is bytes else bytes(data))
+            link.room -= size
+        elif held and size >= 0:
+            link.held = None
+            link.send_many(held, data)
+        else:
             link.flush()
             link.held = None
-        link.send(data, *flags)
+            link.send(data, *flags)
 
     # The rest is the socket's.
 
