@@ -107,9 +107,9 @@ _placed: dict[tuple[type, str], _Placed] = {}
 def after_init(installations: typing.Any, act: typing.Callable[[typing.Any], object]) -> typing.Any:
     """Return what place() makes of an ``__init__``: while *installations* are active, *act* gets each new object."""
 
-    def make(below: typing.Callable[..., None]) -> typing.Callable[..., None]:
+    def make(below: typing.Any) -> typing.Callable[..., None]:
         def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
-            below(self, *args, **kwargs)
+            below.__get__(self, type(self))(*args, **kwargs)  # a tracer's wrapper has to be bound
             if installations.active:
                 act(self)
 

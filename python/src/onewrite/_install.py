@@ -47,9 +47,9 @@ def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable
     return urlopen
 
 
-def _pool_get_conn(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
+def _pool_get_conn(below: typing.Any) -> typing.Callable[..., typing.Any]:
     def _get_conn(self: typing.Any, timeout: float | None = None) -> typing.Any:
-        conn = below(self, timeout)
+        conn = below.__get__(self, type(self))(timeout)  # a tracer's wrapper has to be bound
         if not isinstance(conn, OneWrite) and installations.active and getattr(conn, "sock", self) is None:
             adopt(conn)  # it connects next
         if installations.hooks is not None and not isinstance(self, TimedPool) and _front.put(TimedPool, self):
