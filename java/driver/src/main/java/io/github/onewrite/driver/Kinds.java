@@ -101,7 +101,7 @@ enum Kinds {
             }
             if (this == ONEWRITE) {
                 all.add("informational");
-            } else if (api.equals("reactor-netty")) {
+            } else if (!api.equals("ahc")) {
                 all.add("attempts");
             }
             if (api.equals("ahc")) {

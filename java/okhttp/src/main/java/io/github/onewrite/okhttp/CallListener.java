@@ -66,6 +66,9 @@ final class CallListener extends EventListener {
     /** The attempt was answered or lost: what follows is the next one. */
     private boolean over;
 
+    /** The connection of the attempt. */
+    private @Nullable Connection held;
+
     /** The head of a response was read, and its body is not. */
     private boolean responseOpen;
 
@@ -86,16 +89,22 @@ final class CallListener extends EventListener {
         }
     }
 
-    /** The step is one of the next attempt if the last is over: after a redirect, a challenge, a lost connection. */
+    /** A step of the attempt, or of the next one: after a redirect, a challenge, a lost connection. */
     private void attemptStep(Step step) {
         step((timed, at) -> {
-            if (over) {
-                timed.left(at);
-                over = false;
-            }
-            timed.attempt(at);
+            attempt(timed, at);
             step.take(timed, at);
         });
+    }
+
+    private void attempt(TimedCall timed, long at) {
+        if (over) {
+            // Where OkHttp keeps the connection for the next attempt, it reports no release.
+            timed.connectionReleased(at, true);
+            timed.left(at);
+            over = false;
+        }
+        timed.attempt(at);
     }
 
     /** Whether a step is taken: a lambda with values is made only then. */
@@ -253,15 +262,17 @@ final class CallListener extends EventListener {
     public void connectionAcquired(Call call, Connection connection) {
         Connections.Usage usage = of.connections.usage(connection);
         if (isTimed()) {
-            String through = address(connection.route().proxy());
-            attemptStep((timed, at) -> {
-                timed.proxy(through);
-                usage.acquired(at, timed);
-            });
+            attemptStep((timed, at) -> acquired(timed, at, connection, usage));
         } else if (of.hooks.wanted()) {
             usage.acquired(System.nanoTime(), null);
         }
         next.connectionAcquired(call, connection);
+    }
+
+    private void acquired(TimedCall timed, long at, Connection connection, Connections.Usage usage) {
+        held = connection;
+        timed.proxy(address(connection.route().proxy()));
+        usage.acquired(at, timed);
     }
 
     @Override
@@ -269,6 +280,7 @@ final class CallListener extends EventListener {
         if (isTimed()) {
             boolean reusable = !connection.socket().isClosed();
             step((timed, at) -> {
+                held = null;
                 of.connections.usage(connection).released(at);
                 timed.connectionReleased(at, reusable);
             });
@@ -276,9 +288,17 @@ final class CallListener extends EventListener {
         next.connectionReleased(call, connection);
     }
 
+    /** An attempt on the connection of the last one begins here. */
     @Override
     public void requestHeadersStart(Call call) {
         step((timed, at) -> {
+            Connection same = held;
+            if (over && same != null) {
+                Connections.Usage usage = of.connections.usage(same);
+                usage.released(at);
+                attempt(timed, at);
+                acquired(timed, at, same, usage);
+            }
             timed.requestWrite();
             timed.requestStart(at);
         });

@@ -260,6 +260,43 @@ class OutcomeTest {
         }
     }
 
+    /** OkHttp keeps the connection for the next attempt, or takes another. */
+    @Test
+    void aRedirectIsAnAttempt() throws Exception {
+        try (TestServer other = TestServer.answering();
+                TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        String head = connection.read().head();
+                        String to = head.startsWith("GET /near") ? "/second" : other.url();
+                        connection.send(
+                                head.startsWith("GET /second")
+                                        ? TestServer.OK
+                                        : "HTTP/1.1 302 Found\r\nLocation: " + to
+                                                + "\r\nContent-Length: 4\r\n\r\ngone");
+                    }
+                })) {
+            OkHttpClient client = client(new OkHttpClient.Builder());
+            for (String path : List.of("near", "far")) {
+                client.newCall(get(server.url() + path)).execute().close();
+                Timing timing = calls.next();
+                assertEquals(
+                        List.of(302, 200),
+                        timing.attempts().stream()
+                                .map(attempt -> attempt.status().orElseThrow())
+                                .toList(),
+                        path);
+                assertEquals(
+                        path.equals("near"), timing.attempts().get(0).connId().equals(timing.connId()));
+                assertEquals(path.equals("near"), timing.reused().orElseThrow());
+                assertEquals(
+                        2,
+                        calls.names().stream()
+                                .filter("connection_released"::equals)
+                                .count());
+            }
+        }
+    }
+
     /** Also one that cannot be reached, or whose name does not resolve. */
     @Test
     void theProxyIsNamed() throws Exception {
