@@ -171,7 +171,7 @@ def _run(
             clients=options.client,
             only=options.case,
             stock=not options.no_stock and (options.draw is None or options.compliance is not None),
-            drawn=options.draw is not None,
+            drawn=options.draw is not None or options.script is not None,
             plays=options.plays or (1 if options.draw is not None else PLAYS),
             trace=_print if options.trace else None,
             timeout_s=options.timeout,

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from onewrite_lab.tap.exchange import Exchange
@@ -16,6 +17,7 @@ __all__ = ["FACETS", "Play", "differences", "even", "given_up", "shown"]
 
 SLACK_MS = 250  # between the times that two calls took
 JOINED = 16384  # no_more_segments: of larger requests the kernel decides how many there are
+STALL_NS = 30_000_000
 ABSENT = "absent"
 NUMBER = re.compile(r"0x[0-9a-f]+|[0-9A-F]{6,}|\d+")  # of a port, an object, a thread
 Facet = dict[str, Any]  # what is compared, by name
@@ -83,7 +85,7 @@ def shown(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False)
         found["bytes"][f"CONNECT {at}"] = _place(tunnel)
     for at, exchange in enumerate(whole):
         found["bytes"][f"message {at}"] = even(exchange, "boundary" in chance)
-        small = len(exchange.request.wire) <= JOINED and not _early(exchange)
+        small = len(exchange.request.wire) <= JOINED and not _early(exchange) and not _stalled(exchange)
         found["no_more_segments"][f"message {at}"] = exchange.segments_once if small else None
         play.requests[f"message {at}"] = _in_words_of(exchange, seen.samples)
     # Where an empty chunk ended a request, its rest is read as a request astray, whose answer closes the connection
@@ -170,6 +172,12 @@ def _in_words_of(exchange: Exchange, samples: list[Sample]) -> str:
 def _early(exchange: Exchange) -> bool:
     """Whether it was answered before all of it was due: then the rest may have come or not."""
     return exchange.answer is not None and exchange.answer.when != "complete" and bool(exchange.request.head)
+
+
+def _stalled(exchange: Exchange) -> bool:
+    """Whether its bytes came with a pause, as Nagle's algorithm makes one: what it holds it also joins."""
+    times = [at for at, _ in exchange.reads]
+    return any(later - earlier > STALL_NS for earlier, later in pairwise(times))
 
 
 def even(exchange: Exchange, boundary: bool = False) -> bytes:

@@ -39,7 +39,7 @@ enum Kinds {
     private static final List<String> EPOLL = List.of("tcp_info", "rwnd_limited", "quickack");
 
     private static final List<String> OF_NETTY = List.of(
-            "proxy_forward", "proxy_connect", "socket_options", "custom_connector", "total_timeout", "cancel_connect");
+            "proxy_forward", "proxy_connect", "socket_options", "custom_connector", "cancel_connect");
 
     /** What each library's own client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
     private static final Map<String, List<String>> FEATURES = new LinkedHashMap<>();
@@ -47,11 +47,17 @@ enum Kinds {
     static {
         FEATURES.put(
                 "okhttp",
-                List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects", "expect_continue"));
+                List.of(
+                        "proxy_forward",
+                        "proxy_connect",
+                        "custom_connector",
+                        "redirects",
+                        "expect_continue",
+                        "informational"));
         FEATURES.put("reactor-netty", List.of("proxy_connect", "socket_options", "redirects"));
         FEATURES.put(
                 "ahc",
-                List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects", "total_timeout"));
+                List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects"));
     }
 
     static Kinds of(String name) {
