@@ -46,11 +46,12 @@ module Onewrite
       nil
     end
 
-    # Switches the adapter off: from the next request on everything is as in the standard library, and no hook is called.
+    # Switches the adapter off: from the next request on everything is as in the standard library, and no hook is called. The
+    # library's methods are put back.
     # @return [nil]
     def disable!
       Config.disable!
-      nil
+      Install.uninstall
     end
 
     # Switches the adapter on: undoes {disable!} and ONEWRITE_DISABLED, and patches if only "onewrite/api" was loaded.

@@ -18,8 +18,7 @@ module Onewrite
   #
   # No patch touches `request` or `connect`, because tracers patch those in ways that do not work together.
   #
-  # A patch is not taken out again; switched off, each method is one test and a call. Nothing here takes a lock: a patch that is
-  # applied twice, by two threads or in a signal handler, is applied once.
+  # Nothing here takes a lock: a patch that is applied twice, by two threads or in a signal handler, is applied once.
   module Install
     SESSION = NetHTTP::Patch.session
     PATCHES = [
@@ -50,6 +49,14 @@ module Onewrite
 
         PATCHES.each(&:apply)
         @installed = true
+      end
+
+      # Puts the library's methods back.
+      # @return [nil]
+      def uninstall
+        PATCHES.each(&:remove) if @installed
+        @installed = false
+        nil
       end
 
       # As {Onewrite.status}.

@@ -27,6 +27,7 @@ module Onewrite
         @where = where
         @methods = methods
         @applied = false
+        @wrapped = []
         # Net::HTTP has no ssl_socket_connect before Ruby 2.3; timing works without it.
         @arities = arities.reject { |name, _| name == :ssl_socket_connect && !find(name) }.freeze
       end
@@ -39,10 +40,19 @@ module Onewrite
       def apply
         return if @applied
 
-        stock = @arities.keys.map { |name| [name, library(name)] }
+        stock = (@arities.keys - @wrapped).map { |name| [name, library(name)] }
         @where.__send__(:include, @methods)
-        stock.each { |name, method| replace(name, method) }
+        stock.each { |name, method| replace(name, method) unless ours?(method) }
         @applied = true # last: what is done twice is done once
+      end
+
+      # Puts the library's methods back. A method that another gem has wrapped since stays below the wrapper; it is one test and a
+      # call. Calls under way go on: the methods they call are kept.
+      def remove
+        return unless @applied
+
+        @wrapped = @arities.keys.reject { |name| ours?(library(name)) && put_back(name) }
+        @applied = false
       end
 
       # @return [Hash{String => String}] each method, and whether it is on
@@ -52,14 +62,26 @@ module Onewrite
 
       private
 
-      # The library's method was looked up before the test whether another thread has kept it, so it is never the new one.
       def replace(name, stock)
         kept = :"onewrite_stock_#{name}"
         visibility = @where.private_method_defined?(name) ? :private : :public
-        @where.__send__(:define_method, kept, stock) unless @where.private_method_defined?(kept)
+        @where.__send__(:define_method, kept, stock)
         @where.__send__(:private, kept)
         stock.arity == @arities[name] ? @where.__send__(:define_method, name, @methods.instance_method(name)) : widen(name)
         @where.__send__(visibility, name)
+      end
+
+      def ours?(method)
+        !method.nil? && method.owner == @where && method.source_location.to_a.first.to_s.start_with?(__dir__)
+      end
+
+      # @return [true]
+      def put_back(name)
+        visibility = @where.private_method_defined?(name) ? :private : :public
+        stock = @where.instance_method(:"onewrite_stock_#{name}")
+        @where.__send__(:define_method, name, stock)
+        @where.__send__(visibility, name)
+        true
       end
 
       # Another gem has given the library's method further parameters: a call that uses them is the gem's alone.
@@ -104,8 +126,7 @@ module Onewrite
         method = find(name)
         return "on, but #{method.owner} comes first" if prepended?(method.owner)
 
-        place = method.source_location.to_a
-        place.first.to_s.start_with?(__dir__) ? "on" : "on, but #{place.join(":")} comes first"
+        ours?(method) ? "on" : "on, but #{method.source_location.to_a.join(":")} comes first"
       end
 
       def label(name)
