@@ -1,22 +1,17 @@
 package io.github.onewrite.ahc;
 
 import io.github.onewrite.internal.Setup;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
-import io.netty.channel.ChannelPromise;
 import io.netty.channel.socket.SocketChannel;
-import io.netty.handler.codec.http.HttpClientCodec;
-import io.netty.handler.codec.http.HttpRequest;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** Prepares each new channel, after the initializer of the user. */
 final class ChannelSetup implements Consumer<Channel> {
     private final Setup setup;
-    private final OnewriteNetty onewrite;
+    private final NettySetup onewrite;
     private final @Nullable Consumer<Channel> own;
     private final boolean nodelay;
 
@@ -24,7 +19,7 @@ final class ChannelSetup implements Consumer<Channel> {
         Setup unjoined = setup.copy();
         unjoined.config(setup.switches().withCoalesceDisabled(true));
         this.setup = unjoined;
-        this.onewrite = OnewriteNetty.of(unjoined);
+        this.onewrite = new NettySetup(unjoined, false);
         this.own = own;
         this.nodelay = nodelay;
     }
@@ -39,29 +34,11 @@ final class ChannelSetup implements Consumer<Channel> {
         }
         if (onewrite.wanted() || setup.switches().acknowledgesAtOnce()) {
             onewrite.apply(channel.pipeline());
-            channel.pipeline().addLast("onewrite.ahc", new CodecWatch());
         }
     }
 
     private static boolean hasNodelay(Channel channel) {
         return channel.config().setOption(ChannelOption.TCP_NODELAY, true)
                 && Boolean.TRUE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY));
-    }
-
-    /** Above the codec, which AsyncHttpClient replaces when a tunnel is open: the handlers go beside the new one. */
-    private final class CodecWatch extends ChannelOutboundHandlerAdapter {
-        private @Nullable HttpClientCodec codec;
-
-        @Override
-        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-            if (message instanceof HttpRequest) {
-                HttpClientCodec now = ctx.pipeline().get(HttpClientCodec.class);
-                if (now != codec) {
-                    codec = now;
-                    onewrite.apply(ctx.pipeline());
-                }
-            }
-            ctx.write(message, promise);
-        }
     }
 }

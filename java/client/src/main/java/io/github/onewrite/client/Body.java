@@ -55,7 +55,10 @@ public final class Body {
         return new Body(null, Objects.requireNonNull(path, "path"), null, -1);
     }
 
-    /** A stream of unknown length, sent chunked. A published buffer belongs to the client. */
+    /**
+     * A stream of unknown length, sent chunked. A published buffer belongs to the client. A publisher must not block the
+     * event loop that requests from it; those of the JDK, which may block, are read on a thread of their own.
+     */
     public static Body ofPublisher(Flow.Publisher<ByteBuffer> publisher) {
         return new Body(null, null, Objects.requireNonNull(publisher, "publisher"), -1);
     }

@@ -1,6 +1,6 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.Exchange;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
@@ -9,7 +9,7 @@ import io.netty.handler.codec.http.TooLongHttpContentException;
 import java.util.Arrays;
 
 /** A call whose response is collected in memory. */
-final class Collecting extends Exchange<Response> {
+final class Collecting extends Call<Response> {
     private static final byte[] NOTHING = new byte[0];
 
     private int status;
@@ -17,7 +17,7 @@ final class Collecting extends Exchange<Response> {
     private byte[] body = NOTHING;
     private int size;
 
-    Collecting(Settings settings, Request request, OnewriteNetty.Call timing) {
+    Collecting(OnewriteClientBuilder settings, Request request, Exchange timing) {
         super(settings, request, timing);
     }
 

@@ -21,10 +21,10 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     private static final AttributeKey<Connection> KEY = AttributeKey.valueOf(Connection.class, "connection");
 
     private @Nullable ChannelHandlerContext context;
-    private final Settings settings;
+    private final OnewriteClientBuilder settings;
     private final long created = System.nanoTime();
     private long freeSince = created;
-    private @Nullable Exchange<?> exchange;
+    private @Nullable Call<?> exchange;
 
     /** In System.nanoTime; 0 for none. */
     private long deadline;
@@ -32,7 +32,7 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     private @Nullable Future<?> timer;
     private long timerDue;
 
-    Connection(Settings settings) {
+    Connection(OnewriteClientBuilder settings) {
         this.settings = settings;
     }
 
@@ -44,7 +44,7 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
         return Objects.requireNonNull(context);
     }
 
-    void begin(Exchange<?> by) {
+    void begin(Call<?> by) {
         exchange = by;
     }
 

@@ -1,14 +1,20 @@
 package io.github.onewrite.client;
 
 import io.github.onewrite.Status;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.internal.Setup;
+import io.github.onewrite.netty.internal.Exchange;
+import io.github.onewrite.netty.internal.NettySetup;
+import io.netty.channel.EventLoop;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.handler.codec.CodecException;
 import io.netty.util.concurrent.EventExecutor;
+import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.ImmediateEventExecutor;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -17,7 +23,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * An HTTP/1.1 client on Netty's own parts: FixedChannelPool, its codec, its proxy handler. A request with its body leaves
+ * An HTTP/1.1 client on Netty's own parts: its channel pool, its codec, its proxy handler. A request with its body leaves
  * in one write on a connection that has TCP_NODELAY. Thread-safe; build one and share it.
  *
  * <p>A request is sent once. There are no redirects, cookies or caches.
@@ -26,9 +32,10 @@ import java.util.concurrent.TimeUnit;
  * not block.
  */
 public final class OnewriteClient implements AutoCloseable {
-    private final Settings settings;
+    private final OnewriteClientBuilder settings;
     private final Transport transport;
-    private final OnewriteNetty onewrite;
+    private final Setup setup;
+    private final NettySetup netty;
     private final Map<Target.Origin, OriginPool> pools = new ConcurrentHashMap<>();
 
     /** Channels that connect after the close are closed at once. */
@@ -36,10 +43,11 @@ public final class OnewriteClient implements AutoCloseable {
 
     private volatile boolean closed;
 
-    OnewriteClient(Settings settings, Transport transport, OnewriteNetty onewrite) {
+    OnewriteClient(OnewriteClientBuilder settings, Setup setup) {
         this.settings = settings;
-        this.transport = transport;
-        this.onewrite = onewrite;
+        this.transport = Objects.requireNonNull(settings.transport);
+        this.setup = setup;
+        this.netty = new NettySetup(setup, true);
     }
 
     public static OnewriteClientBuilder builder() {
@@ -81,10 +89,8 @@ public final class OnewriteClient implements AutoCloseable {
      * @throws IllegalStateException on an event loop of this client, which would wait for itself
      */
     public Response execute(Request request) throws IOException {
-        for (EventExecutor loop : transport.group()) {
-            if (loop.inEventLoop()) {
-                throw new IllegalStateException("execute would block the event loop: use send there");
-            }
+        if (isOnLoop()) {
+            throw new IllegalStateException("execute would block the event loop: use send there");
         }
         CompletableFuture<Response> future = send(request);
         try {
@@ -112,43 +118,62 @@ public final class OnewriteClient implements AutoCloseable {
 
     /** Tells which switches are on or off, and why. */
     public Status status() {
-        return onewrite.status();
+        return setup.status();
     }
 
-    /** Closes connections and the client's own event loops; calls under way fail. A second close has no effect. */
+    private boolean isOnLoop() {
+        for (EventExecutor loop : transport.group()) {
+            if (loop.inEventLoop()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Closes connections and the client's own event loops; calls under way fail. Hooks of calls that have ended are waited
+     * for, but for no longer than a second. A second close has no effect.
+     */
     @Override
     public void close() {
         closed = true;
+        List<Future<?>> ends = new ArrayList<>();
+        pools.values().forEach(pool -> ends.add(pool.end()));
         open.close().addListener(done -> {
             if (transport.owned()) {
                 // Not before: a loop that is shut down may end without closing its channels.
                 transport.group().shutdownGracefully(0, 1, TimeUnit.SECONDS);
             }
         });
+        if (!isOnLoop()) {
+            ends.forEach(end -> end.awaitUninterruptibly(1, TimeUnit.SECONDS));
+        }
     }
 
-    private OnewriteNetty.Call begin(Request request) {
-        return onewrite.begin(request.method(), request.url(), request.tag);
+    private Exchange begin(Request request) {
+        return netty.begin(request.method(), request.url(), "", request.tag, null);
     }
 
     /** Whatever is thrown here ends the call: its future would wait in vain. */
-    private <T> CompletableFuture<T> start(Request request, Exchange<T> exchange) {
+    private <T> CompletableFuture<T> start(Request request, Call<T> call) {
         try {
-            Target target = Target.of(request.url());
+            Target target = request.target();
             if (closed) {
-                throw new IllegalStateException("the client is closed");
+                throw new IllegalStateException(OriginPool.CLOSED);
             }
             if (target.origin().tls()) {
                 settings.tls(); // the first use blocks: not on the event loop
             }
-            exchange.start(pools.computeIfAbsent(target.origin(), this::pool), target);
+            OriginPool pool = pools.get(target.origin());
+            call.start(pool == null ? pools.computeIfAbsent(target.origin(), this::pool) : pool, target);
         } catch (Throwable e) {
-            exchange.fail(e);
+            call.fail(e);
         }
-        return exchange.future;
+        return call.future;
     }
 
     private OriginPool pool(Target.Origin origin) {
-        return new OriginPool(settings, origin, transport.group().next(), transport.channels(), open, onewrite);
+        EventLoop loop = transport.group().next();
+        return new OriginPool(settings, origin, loop, transport.channels(), open, netty, pools);
     }
 }

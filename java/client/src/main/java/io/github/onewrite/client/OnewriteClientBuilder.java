@@ -2,28 +2,57 @@ package io.github.onewrite.client;
 
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Setup;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.ssl.SslContext;
+import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.resolver.AddressResolverGroup;
+import io.netty.resolver.DefaultAddressResolverGroup;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.Objects;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Builds an {@link OnewriteClient}. Each method documents its default; invalid values are refused at once. Hooks run on
  * the event loop.
  */
-public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBuilder> {
-    private final Settings settings = new Settings();
+public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBuilder> implements Cloneable {
+    Map<ChannelOption<?>, Object> channelOptions = new LinkedHashMap<>();
+
+    @Nullable
+    Transport transport;
+
+    @Nullable
+    SslContext tls;
+
+    @Nullable
+    Proxy proxy;
+
+    AddressResolverGroup<?> resolver = DefaultAddressResolverGroup.INSTANCE;
+    boolean decompress;
+    int maxConnections = 64;
+    int maxPending = 10_000;
+    int maxBody = 16 * 1024 * 1024;
+
+    // In nanoseconds; 0 is none.
+    long connectTimeout = nanos(Duration.ofSeconds(10));
+    long queueTimeout = nanos(Duration.ofSeconds(30));
+    long responseTimeout = nanos(Duration.ofSeconds(60));
+    long idleReadTimeout = nanos(Duration.ofSeconds(60));
+    long callTimeout;
+    long idleLimit = nanos(Duration.ofSeconds(30));
+    long maxLifetime;
 
     private final Setup setup;
 
     OnewriteClientBuilder() {
-        this(new Setup(OnewriteNetty::base));
+        this(NettySetup.create());
     }
 
     private OnewriteClientBuilder(Setup setup) {
@@ -33,7 +62,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
 
     /** A socket option. {@link ChannelOption#TCP_NODELAY} given here is used as it is, and not checked. */
     public <T> OnewriteClientBuilder channelOption(ChannelOption<T> option, T value) {
-        settings.channelOptions.put(option, Objects.requireNonNull(value, "value"));
+        channelOptions.put(option, Objects.requireNonNull(value, "value"));
         return this;
     }
 
@@ -44,20 +73,20 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      */
     public OnewriteClientBuilder eventLoopGroup(
             EventLoopGroup group, ChannelFactory<? extends SocketChannel> channels) {
-        settings.transport = new Transport(
+        transport = new Transport(
                 Objects.requireNonNull(group, "group"), Objects.requireNonNull(channels, "channels"), false);
         return this;
     }
 
     /** A TLS context with the caller's certificates, or on tcnative. Default: the JDK's. Host names are always verified. */
     public OnewriteClientBuilder sslContext(SslContext context) {
-        settings.tls = Objects.requireNonNull(context, "context");
+        tls = Objects.requireNonNull(context, "context");
         return this;
     }
 
     /** Forward proxy for http, tunnel for https. Default none; system properties are not read. */
     public OnewriteClientBuilder proxy(@Nullable Proxy through) {
-        settings.proxy = through;
+        proxy = through;
         return this;
     }
 
@@ -66,43 +95,43 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * of a proxy for https is always resolved by the JDK.
      */
     public OnewriteClientBuilder resolver(AddressResolverGroup<?> names) {
-        settings.resolver = Objects.requireNonNull(names, "names");
+        resolver = Objects.requireNonNull(names, "names");
         return this;
     }
 
     /** Requests gzip and deflate, and unpacks them. Default false: bodies are what was sent. */
     public OnewriteClientBuilder decompress(boolean value) {
-        settings.decompress = value;
+        decompress = value;
         return this;
     }
 
     /** Default 64. */
     public OnewriteClientBuilder maxConnectionsPerOrigin(int connections) {
-        settings.maxConnections = positive("maxConnectionsPerOrigin", connections);
+        maxConnections = positive("maxConnectionsPerOrigin", connections);
         return this;
     }
 
     /** Calls that may wait for a connection of an origin, 1 or more; further calls fail at once. Default 10000. */
     public OnewriteClientBuilder maxPendingPerOrigin(int calls) {
-        settings.maxPending = positive("maxPendingPerOrigin", calls);
+        maxPending = positive("maxPendingPerOrigin", calls);
         return this;
     }
 
     /** For TCP, for the tunnel and for TLS, each. Default 10 s; zero is no limit. */
     public OnewriteClientBuilder connectTimeout(Duration limit) {
-        settings.connectTimeout = notNegative("connectTimeout", limit);
+        connectTimeout = notNegative("connectTimeout", limit);
         return this;
     }
 
     /** For waiting for a free connection. Default 30 s; zero is no limit. */
     public OnewriteClientBuilder queueTimeout(Duration limit) {
-        settings.queueTimeout = notNegative("queueTimeout", limit);
+        queueTimeout = notNegative("queueTimeout", limit);
         return this;
     }
 
     /** From the request's last byte to the end of the response's headers. Default 60 s; zero is no limit. */
     public OnewriteClientBuilder responseTimeout(Duration limit) {
-        settings.responseTimeout = notNegative("responseTimeout", limit);
+        responseTimeout = notNegative("responseTimeout", limit);
         return this;
     }
 
@@ -111,7 +140,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * Default 60 s; zero is no limit.
      */
     public OnewriteClientBuilder idleReadTimeout(Duration limit) {
-        settings.idleReadTimeout = notNegative("idleReadTimeout", limit);
+        idleReadTimeout = notNegative("idleReadTimeout", limit);
         return this;
     }
 
@@ -119,7 +148,7 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * For the whole call. No other limit applies while the request is sent. Default none; a request's timeout replaces it.
      */
     public OnewriteClientBuilder callTimeout(Duration limit) {
-        settings.callTimeout = notNegative("callTimeout", limit);
+        callTimeout = notNegative("callTimeout", limit);
         return this;
     }
 
@@ -128,28 +157,51 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
      * server. Zero is no limit.
      */
     public OnewriteClientBuilder idleLimit(Duration limit) {
-        settings.idleLimit = notNegative("idleLimit", limit);
+        idleLimit = notNegative("idleLimit", limit);
         return this;
     }
 
     /** An older connection is not used again. Default zero: no limit. */
     public OnewriteClientBuilder maxLifetime(Duration limit) {
-        settings.maxLifetime = notNegative("maxLifetime", limit);
+        maxLifetime = notNegative("maxLifetime", limit);
         return this;
     }
 
     /** Longest body that is collected in memory, in bytes. Default 16 MiB; streamed bodies have no limit. */
     public OnewriteClientBuilder maxBody(int bytes) {
-        settings.maxBody = positive("maxBody", bytes);
+        maxBody = positive("maxBody", bytes);
         return this;
     }
 
-    /** Builds the client and its event loops. */
+    /** Builds the client and its event loops. Later changes of this builder do not reach it. */
     public OnewriteClient build() {
         setup.applied();
-        Settings own = settings.copy();
-        return new OnewriteClient(
-                own, own.transport == null ? Transport.preferred() : own.transport, OnewriteNetty.of(setup));
+        try {
+            OnewriteClientBuilder own = (OnewriteClientBuilder) clone();
+            own.channelOptions = new LinkedHashMap<>(channelOptions);
+            own.transport = transport == null ? Transport.preferred() : transport;
+            return new OnewriteClient(own, setup.copy());
+        } catch (CloneNotSupportedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** In nanoseconds; a duration that is longer than a long can hold is its largest value. */
+    static long nanos(Duration limit) {
+        return limit.compareTo(Duration.ofNanos(Long.MAX_VALUE)) > 0 ? Long.MAX_VALUE : limit.toNanos();
+    }
+
+    /** For options of Netty, where 0 is none. */
+    static int millis(long nanos) {
+        return nanos == 0 ? 0 : (int) Math.min(Math.max(nanos / 1_000_000, 1), Integer.MAX_VALUE);
+    }
+
+    /** By default it is made for the first https call: to read the JDK's trust store takes some 100 ms. */
+    synchronized SslContext tls() throws SSLException {
+        if (tls == null) {
+            tls = SslContextBuilder.forClient().build();
+        }
+        return tls;
     }
 
     private static int positive(String name, int value) {
@@ -163,6 +215,6 @@ public final class OnewriteClientBuilder extends TimingOptions<OnewriteClientBui
         if (limit.isNegative()) {
             throw new IllegalArgumentException(name + " must be 0 or more, not " + limit);
         }
-        return Settings.nanos(limit);
+        return nanos(limit);
     }
 }

@@ -1,95 +1,85 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.NettyConnection;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
-import io.netty.channel.ChannelPromise;
-import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.pool.AbstractChannelPoolHandler;
 import io.netty.channel.pool.ChannelHealthChecker;
-import io.netty.channel.pool.FixedChannelPool;
+import io.netty.channel.pool.SimpleChannelPool;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContentDecompressor;
 import io.netty.handler.proxy.HttpProxyHandler;
 import io.netty.handler.ssl.SslHandler;
-import io.netty.resolver.AddressResolver;
-import io.netty.resolver.AddressResolverGroup;
 import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.FutureListener;
+import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
-import java.net.SocketAddress;
-import java.nio.channels.ClosedChannelException;
-import java.util.ArrayDeque;
-import java.util.HashSet;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Objects;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Netty's pool for one origin. The pool, its channels and their calls are confined to one event loop: no locks, no hop
- * between threads.
+ * Netty's pool for one origin, with a limit and a queue that a call can leave. The pool, its channels and their calls are
+ * confined to one event loop: no locks, no hop between threads.
  */
-final class OriginPool extends FixedChannelPool {
+final class OriginPool extends SimpleChannelPool {
+    static final String CLOSED = "the client is closed";
+
     final Target.Origin origin;
+    private final OnewriteClientBuilder settings;
     private final EventLoop loop;
     private final ChannelGroup open;
-    private final InetSocketAddress remote;
-    private final AddressResolverGroup<SocketAddress> resolver;
 
-    /** Exchanges without a channel, in the order of the pool's queue, until the pool connects for them. */
-    private final ArrayDeque<Exchange<?>> waiting = new ArrayDeque<>();
+    /** Of the client: this pool leaves it when it has no connection. */
+    private final Map<Target.Origin, OriginPool> pools;
 
-    /** Exchanges that are not over. */
-    private final Set<Exchange<?>> calls = new HashSet<>();
+    /** Without a channel: the queue, and those whose channel connects. */
+    private final Set<Call<?>> waiting = new LinkedHashSet<>();
 
-    /** Netty 4.2 may end a loop without closing its channels, and then nothing else ends their calls. */
-    private final FutureListener<Object> loopEnded = ended ->
-            List.copyOf(calls).forEach(call -> call.fail(new RejectedExecutionException("the event loop has ended")));
+    private final Set<Call<?>> connecting = new LinkedHashSet<>();
 
-    @SuppressWarnings("unchecked")
+    /** The call for which a channel is acquired at this moment. */
+    private @Nullable Call<?> acquiring;
+
+    private int used;
+    private volatile boolean closed;
+    private boolean sweeps;
+
     OriginPool(
-            Settings settings,
+            OnewriteClientBuilder settings,
             Target.Origin origin,
             EventLoop loop,
             ChannelFactory<? extends Channel> channels,
             ChannelGroup open,
-            OnewriteNetty onewrite) {
+            NettySetup netty,
+            Map<Target.Origin, OriginPool> pools) {
         super(
-                onewrite.apply(bootstrap(settings, loop, channels)),
-                onewrite.wrap(pipeline(settings, origin)),
+                netty.apply(bootstrap(settings, origin, loop, channels)),
+                netty.wrap(pipeline(settings, origin)),
                 channel -> loop.newSucceededFuture(isUsable(channel)),
-                settings.queueTimeout > 0 ? AcquireTimeoutAction.FAIL : null,
-                settings.queueTimeout > 0 ? Settings.millis(settings.queueTimeout) : -1,
-                settings.maxConnections,
-                settings.maxPending,
                 true,
                 true);
+        this.settings = settings;
         this.origin = origin;
         this.loop = loop;
         this.open = open;
-        Proxy proxy = settings.proxy;
-        boolean tunnel = proxy != null && origin.tls();
-        String host = proxy == null || tunnel ? origin.host() : proxy.host();
-        int port = proxy == null || tunnel ? origin.port() : proxy.port();
-        this.remote = tunnel || NetUtil.createByteArrayFromIpAddressString(host) == null
-                ? InetSocketAddress.createUnresolved(host, port)
-                : new InetSocketAddress(host, port);
-        this.resolver =
-                (AddressResolverGroup<SocketAddress>) (tunnel ? NoopAddressResolverGroup.INSTANCE : settings.resolver);
+        this.pools = pools;
     }
 
     EventLoop loop() {
@@ -111,95 +101,160 @@ final class OriginPool extends FixedChannelPool {
     }
 
     @SuppressWarnings("unchecked")
-    private static Bootstrap bootstrap(Settings settings, EventLoop loop, ChannelFactory<? extends Channel> channels) {
+    private static Bootstrap bootstrap(
+            OnewriteClientBuilder settings,
+            Target.Origin origin,
+            EventLoop loop,
+            ChannelFactory<? extends Channel> channels) {
+        Proxy proxy = settings.proxy;
+        boolean tunnel = proxy != null && origin.tls();
+        String host = proxy == null || tunnel ? origin.host() : proxy.host();
+        int port = proxy == null || tunnel ? origin.port() : proxy.port();
+        boolean literal = NetUtil.createByteArrayFromIpAddressString(host) != null;
         Bootstrap bootstrap = new Bootstrap()
                 .group(loop)
                 .channelFactory((ChannelFactory<Channel>) channels)
-                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Settings.millis(settings.connectTimeout));
+                .remoteAddress(
+                        literal && !tunnel
+                                ? new InetSocketAddress(host, port)
+                                : InetSocketAddress.createUnresolved(host, port))
+                .resolver(tunnel ? NoopAddressResolverGroup.INSTANCE : settings.resolver)
+                .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, OnewriteClientBuilder.millis(settings.connectTimeout));
         settings.channelOptions.forEach((option, value) -> bootstrap.option((ChannelOption<Object>) option, value));
         return bootstrap;
     }
 
-    /** Acquires a channel for an exchange. The pool listens to its loop only while it has calls: the loop may outlive it. */
-    void acquire(Exchange<?> exchange) {
-        if (calls.isEmpty()) {
-            loop.terminationFuture().addListener(loopEnded);
+    /** Acquires a channel for a call: now, or when one is free. */
+    void acquire(Call<?> call) {
+        if (closed) {
+            call.fail(new IllegalStateException(CLOSED));
+        } else if (used < settings.maxConnections) {
+            use(call);
+        } else if (waiting.size() < settings.maxPending) {
+            waiting.add(call);
+            call.waits();
+        } else {
+            call.fail(new IllegalStateException("Too many outstanding acquire operations"));
         }
-        calls.add(exchange);
+    }
+
+    private void use(Call<?> call) {
+        used++;
         Promise<Channel> promise = loop.newPromise();
-        waiting.add(exchange);
+        acquiring = call;
         acquire(promise);
-        if (waiting.peekLast() == exchange && !promise.isDone()) {
-            exchange.timing.step(TimedCall::queueStart);
+        acquiring = null;
+        if (promise.isDone()) {
+            acquired(call, promise);
+        } else {
+            connecting.add(call);
+            promise.addListener(done -> acquired(call, promise));
         }
-        promise.addListener(acquired -> {
-            waiting.remove(exchange);
-            exchange.acquired(acquired);
+    }
+
+    private void acquired(Call<?> call, Promise<Channel> promise) {
+        connecting.remove(call);
+        if (!promise.isSuccess()) {
+            free();
+            call.fail(promise.cause());
+        } else if (call.isOver()) {
+            giveBack(promise.getNow());
+        } else {
+            call.acquired(promise.getNow());
+        }
+    }
+
+    void giveBack(Channel channel) {
+        release(channel).addListener(done -> {
+            if (channel.isActive()) {
+                sweepLater();
+            }
+            free();
         });
     }
 
-    /** An exchange is over. */
-    void left(Exchange<?> exchange) {
-        if (calls.remove(exchange) && calls.isEmpty()) {
-            loop.terminationFuture().removeListener(loopEnded);
+    private void free() {
+        used--;
+        if (!waiting.isEmpty()) {
+            Call<?> next = waiting.iterator().next();
+            waiting.remove(next);
+            next.waited();
+            use(next);
         }
     }
 
-    /**
-     * Bootstrap.connect in its steps: DNS is timed, and whatever a resolver throws, or brings, ends the call. The times of
-     * the connect are those of the channel.
-     */
+    /** A call is over. */
+    void left(Call<?> call) {
+        waiting.remove(call);
+        connecting.remove(call);
+    }
+
+    /** The client is closed: calls that have no channel end now, the others with their channels. Done after their hooks. */
+    Future<?> end() {
+        closed = true;
+        try {
+            return loop.submit(() -> {
+                List<Call<?>> all = new ArrayList<>(waiting);
+                all.addAll(connecting);
+                all.forEach(call -> call.fail(new IllegalStateException(CLOSED)));
+            });
+        } catch (RejectedExecutionException e) {
+            // The loop is shut down by its owner.
+            return ImmediateEventExecutor.INSTANCE.newSucceededFuture(null);
+        }
+    }
+
+    private void sweepLater() {
+        if (!sweeps && settings.idleLimit > 0 && !loop.isShuttingDown()) {
+            sweeps = true;
+            loop.schedule(this::sweep, settings.idleLimit, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** Closes what has been idle for too long: nobody may want a connection to this origin again. */
+    private void sweep() {
+        sweeps = false;
+        List<Channel> kept = new ArrayList<>();
+        for (Channel each = pollChannel(); each != null; each = pollChannel()) {
+            if (isUsable(each)) {
+                kept.add(0, each);
+            }
+        }
+        kept.forEach(this::offerChannel);
+        if (!kept.isEmpty()) {
+            sweepLater();
+        } else if (used == 0) {
+            pools.remove(origin, this);
+        }
+    }
+
     @Override
     protected ChannelFuture connectChannel(Bootstrap bootstrap) {
-        OnewriteNetty.Call timing = Objects.requireNonNull(waiting.poll()).timing;
-        timing.step(TimedCall::queueEnd);
-        ChannelFuture registered = bootstrap.register();
-        Channel channel = registered.channel();
-        ChannelPromise connected = new DefaultChannelPromise(channel, loop);
-        then(registered, connected, () -> {
+        Call<?> maker = acquiring;
+        ChannelFuture connects = super.connectChannel(bootstrap);
+        Channel channel = connects.channel();
+        if (channel.isOpen()) {
             open.add(channel);
-            connected.addListener(ChannelFutureListener.CLOSE_ON_FAILURE);
-            channel.closeFuture().addListener(closed -> connected.tryFailure(new ClosedChannelException()));
-            AddressResolver<SocketAddress> names = resolver.getResolver(loop);
-            if (!names.isResolved(remote)) {
-                timing.step((timed, at) -> timed.dnsStart(at, remote.getHostString()));
-            }
-            Future<SocketAddress> resolved = names.resolve(remote);
-            then(resolved, connected, () -> {
-                timing.step(TimedCall::dnsEnd);
-                timing.step(TimedCall::connectStart);
-                channel.connect(Objects.requireNonNull(resolved.getNow(), "the resolver's address"), connected);
-            });
-        });
-        return connected;
+        }
+        NettyConnection connection = NettyConnection.of(channel);
+        if (connection != null && maker != null) {
+            connection.madeFor(maker.timing);
+        }
+        return connects;
     }
 
-    /** Takes the next step on the loop. */
-    private void then(Future<?> step, ChannelPromise connected, Runnable next) {
-        step.addListener(done -> {
-            if (!loop.inEventLoop()) {
-                loop.execute(() -> then(step, connected, next));
-                return;
-            }
-            try {
-                if (done.isSuccess()) {
-                    next.run();
-                } else {
-                    connected.tryFailure(done.cause());
-                }
-            } catch (Throwable e) {
-                connected.tryFailure(e);
-            }
-        });
-    }
-
-    private static AbstractChannelPoolHandler pipeline(Settings settings, Target.Origin origin) {
+    private static AbstractChannelPoolHandler pipeline(OnewriteClientBuilder settings, Target.Origin origin) {
         return new AbstractChannelPoolHandler() {
             @Override
             public void channelCreated(Channel channel) throws SSLException {
                 ChannelPipeline pipeline = channel.pipeline();
-                if (origin.tls() && settings.proxy != null) {
-                    pipeline.addLast(tunnel(settings, settings.proxy));
+                Proxy proxy = settings.proxy;
+                NettyConnection connection = NettyConnection.of(channel);
+                if (connection != null && proxy != null) {
+                    connection.proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
+                }
+                if (origin.tls() && proxy != null) {
+                    pipeline.addLast(tunnel(settings, proxy));
                 }
                 if (origin.tls()) {
                     pipeline.addLast(tls(settings, origin, channel));
@@ -214,22 +269,23 @@ final class OriginPool extends FixedChannelPool {
     }
 
     /** The proxy's name is resolved by the JDK, as Netty's own resolver does. */
-    private static HttpProxyHandler tunnel(Settings settings, Proxy proxy) {
+    private static HttpProxyHandler tunnel(OnewriteClientBuilder settings, Proxy proxy) {
         InetSocketAddress address = new InetSocketAddress(proxy.host(), proxy.port());
         HttpProxyHandler handler = proxy.user() == null || proxy.password() == null
                 ? new HttpProxyHandler(address)
                 : new HttpProxyHandler(address, proxy.user(), proxy.password());
-        handler.setConnectTimeoutMillis(Settings.millis(settings.connectTimeout));
+        handler.setConnectTimeoutMillis(OnewriteClientBuilder.millis(settings.connectTimeout));
         return handler;
     }
 
-    private static SslHandler tls(Settings settings, Target.Origin origin, Channel channel) throws SSLException {
+    private static SslHandler tls(OnewriteClientBuilder settings, Target.Origin origin, Channel channel)
+            throws SSLException {
         SslHandler handler = settings.tls().newHandler(channel.alloc(), origin.host(), origin.port());
         // Netty 4.1 verifies the host name only on request; a context of the caller's may not either.
         SSLParameters parameters = handler.engine().getSSLParameters();
         parameters.setEndpointIdentificationAlgorithm("HTTPS");
         handler.engine().setSSLParameters(parameters);
-        handler.setHandshakeTimeoutMillis(Settings.millis(settings.connectTimeout));
+        handler.setHandshakeTimeoutMillis(OnewriteClientBuilder.millis(settings.connectTimeout));
         return handler;
     }
 }

@@ -5,30 +5,69 @@ import io.netty.handler.codec.http.DefaultHttpContent;
 import io.netty.handler.codec.http.LastHttpContent;
 import java.nio.ByteBuffer;
 import java.util.Objects;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Writes a publisher's buffers at the pace of the socket. What the publisher throws, or does wrong, fails the call. */
+/**
+ * Writes a publisher's buffers at the pace of the socket. What the publisher throws, or does wrong, fails the call.
+ *
+ * <p>Those of the JDK may block in {@code request}, as BodyPublishers.ofInputStream does: they are called on threads that
+ * may wait, not on the event loop, which serves other calls.
+ */
 final class Published implements Flow.Subscriber<ByteBuffer> {
     /** After so many chunks the event loop serves others: a fast publisher and a fast peer would keep it for good. */
     private static final int CHUNKS_PER_TURN = 16;
 
-    private final Exchange<?> exchange;
+    /** Has no thread while no such body is read. */
+    private static final Executor READERS =
+            new ThreadPoolExecutor(0, Integer.MAX_VALUE, 1, TimeUnit.SECONDS, new SynchronousQueue<>(), task -> {
+                Thread thread = new Thread(task, "onewrite-body");
+                thread.setDaemon(true);
+                return thread;
+            });
+
+    private final Call<?> call;
+    private final Flow.Publisher<ByteBuffer> publisher;
+    private final boolean blocks;
     private Flow.@Nullable Subscription subscription;
     private boolean requested;
     private boolean pulling;
     private boolean over;
 
-    Published(Exchange<?> exchange) {
-        this.exchange = exchange;
+    Published(Call<?> call, Flow.Publisher<ByteBuffer> publisher) {
+        this.call = call;
+        this.publisher = publisher;
+        this.blocks = publisher.getClass().getName().startsWith("jdk.internal.net.http.");
+    }
+
+    void subscribe() {
+        ask(() -> publisher.subscribe(this));
+    }
+
+    /** Calls the publisher. */
+    private void ask(Runnable step) {
+        if (!blocks) {
+            step.run();
+            return;
+        }
+        READERS.execute(() -> {
+            try {
+                step.run();
+            } catch (Throwable e) {
+                call.onLoop(() -> call.fail(e));
+            }
+        });
     }
 
     @Override
     public void onSubscribe(Flow.Subscription given) {
-        exchange.onLoop(() -> {
+        call.onLoop(() -> {
             if (over || subscription != null) {
-                given.cancel();
+                ask(given::cancel);
             } else {
                 subscription = given;
                 pull();
@@ -45,8 +84,8 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
             }
             requested = false;
             if (chunk.hasRemaining()) { // an empty chunk would be the terminator (RFC 9112, 7.1)
-                exchange.write(new DefaultHttpContent(Unpooled.wrappedBuffer(chunk)));
-                exchange.context().flush();
+                call.write(new DefaultHttpContent(Unpooled.wrappedBuffer(chunk)));
+                call.context().flush();
             }
             pull();
         });
@@ -54,14 +93,14 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
 
     @Override
     public void onError(Throwable cause) {
-        signal(() -> exchange.fail(Objects.requireNonNull(cause, "the publisher of the body failed with null")));
+        signal(() -> call.fail(Objects.requireNonNull(cause, "the publisher of the body failed with null")));
     }
 
     @Override
     public void onComplete() {
         signal(() -> {
             over = true;
-            exchange.writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
+            call.writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
         });
     }
 
@@ -72,31 +111,32 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
                 return;
             }
             pulling = true;
+            Flow.Subscription from = subscription;
             for (int i = 0; i < CHUNKS_PER_TURN && !over && !requested && isWritable(); i++) {
                 requested = true;
-                subscription.request(1);
+                ask(() -> from.request(1));
             }
             pulling = false;
             if (!over && !requested && isWritable()) {
                 // Scheduled, not executed: tasks that are queued now run before the sockets are served.
-                exchange.context().executor().schedule(this::pull, 0, TimeUnit.NANOSECONDS);
+                call.context().executor().schedule(this::pull, 0, TimeUnit.NANOSECONDS);
             }
         });
     }
 
     private boolean isWritable() {
-        return exchange.context().channel().isWritable();
+        return call.context().channel().isWritable();
     }
 
     /** Signals come from any thread, and within {@code request}. What follows the last one is ignored. */
     private void signal(Runnable signal) {
-        exchange.onLoop(() -> {
+        call.onLoop(() -> {
             try {
                 if (!over) {
                     signal.run();
                 }
             } catch (Throwable e) {
-                exchange.fail(e);
+                call.fail(e);
             }
         });
     }
@@ -106,7 +146,7 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
         signal(() -> {
             over = true;
             if (subscription != null) {
-                subscription.cancel();
+                ask(subscription::cancel);
             }
         });
     }

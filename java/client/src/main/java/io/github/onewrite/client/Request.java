@@ -34,6 +34,9 @@ public final class Request {
     private final List<String> headers;
     private final Body body;
 
+    /** Parsed when it is sent first. */
+    private @Nullable Target target;
+
     @Nullable
     final Duration timeout;
 
@@ -78,12 +81,22 @@ public final class Request {
         return body;
     }
 
+    /** The parts of the URL; throws IllegalArgumentException when it is none of http or https. */
+    Target target() {
+        Target parsed = target;
+        if (parsed == null) {
+            parsed = Target.of(url);
+            target = parsed;
+        }
+        return parsed;
+    }
+
     /**
      * The message to send, in Netty's types. What Netty refuses is refused here.
      *
      * @throws IllegalArgumentException for a method or header that cannot be sent
      */
-    HttpRequest message(Target target, Settings settings) {
+    HttpRequest message(Target target, OnewriteClientBuilder settings) {
         Proxy proxy = target.origin().tls() ? null : settings.proxy;
         HttpMethod verb = HttpMethod.valueOf(method);
         String uri = proxy == null ? target.path() : target.absolute();

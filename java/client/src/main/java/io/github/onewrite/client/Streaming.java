@@ -1,6 +1,6 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.Exchange;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.handler.codec.http.HttpHeaders;
@@ -12,7 +12,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A call whose response is passed on as it arrives. The socket is not read while there is no demand. */
-final class Streaming extends Exchange<StreamedResponse> implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
+final class Streaming extends Call<StreamedResponse> implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
     /** Of a subscriber that is refused. */
     private static final Flow.Subscription NONE = new Flow.Subscription() {
         @Override
@@ -35,7 +35,7 @@ final class Streaming extends Exchange<StreamedResponse> implements Flow.Publish
 
     private @Nullable Throwable failure;
 
-    Streaming(Settings settings, Request request, OnewriteNetty.Call timing) {
+    Streaming(OnewriteClientBuilder settings, Request request, Exchange timing) {
         super(settings, request, timing);
     }
 

@@ -2,7 +2,6 @@ package io.github.onewrite.client;
 
 import java.net.URI;
 import java.util.Locale;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A URL in the parts that a request needs.
@@ -10,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * @param authority host and port as the URL has them, for the Host header
  * @param path path and query: the request target in origin form
  */
-record Target(String url, Origin origin, String authority, String path) {
+record Target(Origin origin, String authority, String path) {
     /** The key of a pool. */
     record Origin(boolean tls, String host, int port) {
         @Override
@@ -19,20 +18,8 @@ record Target(String url, Origin origin, String authority, String path) {
         }
     }
 
-    /** The URL that was parsed last: many services send to one URL again and again. */
-    private static volatile @Nullable Target last;
-
     /** Parses a URL, or throws IllegalArgumentException when it is none of http or https. */
     static Target of(String url) {
-        Target cached = last;
-        if (cached == null || !cached.url.equals(url)) {
-            cached = parse(url);
-            last = cached;
-        }
-        return cached;
-    }
-
-    private static Target parse(String url) {
         URI uri = URI.create(url);
         boolean tls = "https".equalsIgnoreCase(uri.getScheme());
         String userAndHost = uri.getRawAuthority();
@@ -51,7 +38,7 @@ record Target(String url, Origin origin, String authority, String path) {
         String bare = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
         Origin origin = new Origin(tls, bare, port.isEmpty() ? (tls ? 443 : 80) : Integer.parseInt(port));
         String path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
-        return new Target(url, origin, authority, uri.getRawQuery() == null ? path : path + "?" + uri.getRawQuery());
+        return new Target(origin, authority, uri.getRawQuery() == null ? path : path + "?" + uri.getRawQuery());
     }
 
     /** The request target in absolute form, for a forward proxy (RFC 9112, 3.2.2). */

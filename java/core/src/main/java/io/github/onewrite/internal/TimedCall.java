@@ -201,6 +201,11 @@ public final class TimedCall implements Timing {
         return !ended;
     }
 
+    /** Whether a listener gets events. */
+    public boolean wantsEvents() {
+        return events;
+    }
+
     /** Whether a {@link RecordListener} wants to be called where the head is written. */
     public boolean wantsWrite() {
         return records;

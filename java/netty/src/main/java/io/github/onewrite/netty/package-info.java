@@ -1,7 +1,4 @@
-/**
- * One write per request, TCP_NODELAY and timing for a pipeline of Netty: {@link io.github.onewrite.netty.OnewriteNetty}.
- * {@link io.github.onewrite.netty.NettyConnection} is for adapters of clients that stand on Netty.
- */
+/** One write per request, TCP_NODELAY and timing for a pipeline of Netty: {@link io.github.onewrite.netty.OnewriteNetty}. */
 @NullMarked
 package io.github.onewrite.netty;
 

@@ -50,6 +50,7 @@ import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpVersion;
@@ -195,7 +196,7 @@ class OnewriteNettyTest implements AppliedTwice {
         };
     }
 
-    /** In one task of the event loop: between two of them a busy machine may let more time pass than a head waits. */
+    /** In one turn of the event loop. */
     private static int postAtOnce(Channel channel) throws Exception {
         return channel.eventLoop()
                 .submit(() -> post(channel))
@@ -207,7 +208,7 @@ class OnewriteNettyTest implements AppliedTwice {
         try (ChannelPool pool = new FixedChannelPool(bootstrap, handler, 1)) {
             for (int i = 0; i < REQUESTS; i++) {
                 Channel channel = acquire(pool);
-                assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
+                assertEquals(200, postAtOnce(channel));
                 pool.release(channel).get(30, TimeUnit.SECONDS);
             }
         }
@@ -369,6 +370,7 @@ class OnewriteNettyTest implements AppliedTwice {
             assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
             assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
             assertTrue(timing.connectNanos().isPresent() && timing.sendNanos().isEmpty());
+            assertEquals("127.0.0.1:" + proxy.port(), timing.proxy().orElseThrow());
         }
     }
 
@@ -524,16 +526,41 @@ class OnewriteNettyTest implements AppliedTwice {
         channel.finishAndReleaseAll();
     }
 
-    /** AsyncHttpClient reads a body on its event loop: the head of a request that it does not announce is not held. */
+    /** A framework wrapped the pool without a hook; the application begins the call with its own customizer. */
     @Test
-    void aClientWhoseBodiesMayBlockAnnouncesWhatIsJoined() {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        NettyConnection.attach(channel, null, null, any -> null, NettyConnection.Ends.BY_CLIENT)
-                .place(onewrite, false);
-        channel.writeAndFlush(new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/"));
-        assertFalse(channel.outboundMessages().isEmpty());
+    void aCallOfAnotherCustomizerIsTimed() throws Exception {
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool = new FixedChannelPool(
+                        bootstrap(server.url()), OnewriteNetty.create().wrap(handler()), 1)) {
+            OnewriteNetty own = calls.heard(OnewriteNetty.create());
+            for (int i = 0; i < 2; i++) {
+                OnewriteNetty.Call call = own.begin("POST", server.url());
+                Channel channel = acquire(pool);
+                call.on(channel);
+                assertEquals(200, postAtOnce(channel));
+                assertEquals(200, calls.next().status().orElseThrow());
+                pool.release(channel).get(30, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    /** A handler that was added above the codec later makes objects of its own of the answers. */
+    @Test
+    void answersThatAreConsumedAboveTheCodecEndTheirCalls() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel();
+        channel.pipeline().addLast("codec", new HttpClientCodec());
+        calls.heard(OnewriteNetty.create()).apply(channel.pipeline());
+        channel.pipeline().addAfter("codec", "own", new SimpleChannelInboundHandler<HttpObject>() {
+            @Override
+            protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {}
+        });
+        for (int i = 0; i < 2; i++) {
+            channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+            channel.writeInbound(text("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
+            assertEquals(200, calls.next().status().orElseThrow());
+        }
         channel.finishAndReleaseAll();
+        assertTrue(calls.none());
     }
 
     /** The codec makes a response of status 999 of it. */

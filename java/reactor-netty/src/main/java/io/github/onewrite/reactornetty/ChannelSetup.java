@@ -1,27 +1,39 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.internal.SocketCounts;
-import io.github.onewrite.netty.NettyConnection;
+import io.github.onewrite.netty.internal.NettyConnection;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.Channel;
+import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 import reactor.netty.ChannelPipelineConfigurer;
 import reactor.netty.ConnectionObserver;
-import reactor.netty.NettyPipeline;
 
 /**
- * Prepares each new channel. A record: Reactor Netty keeps the connections of equal configurers in one pool.
+ * Prepares each new channel. Reactor Netty keeps the connections of equal configurers in one pool: those of one customizer
+ * are equal.
  *
- * @param nodelay counts the sockets without TCP_NODELAY, which is set; null where the client sets it itself
+ * @param counts of the customizer
+ * @param nodelay whether TCP_NODELAY is set; else the client sets it itself
  */
-record ChannelSetup(@Nullable SocketCounts nodelay) implements ChannelPipelineConfigurer {
+record ChannelSetup(NettySetup netty, SocketCounts counts, boolean nodelay) implements ChannelPipelineConfigurer {
 
     @Override
     public void onChannelInit(ConnectionObserver observer, Channel channel, @Nullable SocketAddress remote) {
-        NettyConnection connection = NettyConnection.attach(
-                channel, remote, nodelay, TimedConnect::connectingCall, NettyConnection.Ends.WITH_CHANNEL);
-        if (channel.pipeline().get(NettyPipeline.ProxyHandler) != null) {
-            connection.tunnel(NettyPipeline.ProxyHandler);
-        }
+        String host =
+                remote instanceof InetSocketAddress address && address.isUnresolved() ? address.getHostString() : "";
+        NettyConnection.attach(
+                channel, netty, host, nodelay ? counts : null, opened -> TimedConnect.connectingCall(opened, counts));
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof ChannelSetup same && same.counts == counts && same.nodelay == nodelay;
+    }
+
+    @Override
+    public int hashCode() {
+        return counts.hashCode();
     }
 }

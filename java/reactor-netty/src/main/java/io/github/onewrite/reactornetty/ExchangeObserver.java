@@ -1,7 +1,7 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.netty.NettyConnection;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.Exchange;
+import io.github.onewrite.netty.internal.NettyConnection;
 import io.netty.channel.Channel;
 import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
@@ -13,10 +13,11 @@ import reactor.netty.http.client.HttpClientState;
 
 /** Binds each exchange to its connection, and stamps its end. Runs on the connection's event loop. */
 final class ExchangeObserver implements ConnectionObserver {
-    private final OnewriteNetty onewrite;
+    /** Of the customizer: a context may carry the call of another one, too. */
+    private final Object key;
 
-    ExchangeObserver(OnewriteNetty onewrite) {
-        this.onewrite = onewrite;
+    ExchangeObserver(Object key) {
+        this.key = key;
     }
 
     @Override
@@ -24,12 +25,12 @@ final class ExchangeObserver implements ConnectionObserver {
         Channel channel = connection.channel();
         NettyConnection wire = NettyConnection.of(channel);
         if (state == State.CONFIGURED) {
-            if (wire == null || !wire.place(onewrite, true)) {
+            if (wire == null || !wire.place()) {
                 return;
             }
             PendingCall call = pending(connection);
             if (call == null) {
-                wire.serve(null);
+                wire.serve(Exchange.UNTIMED);
             } else if (call.isStarted()) {
                 call.serveBy(wire);
             }
@@ -37,7 +38,7 @@ final class ExchangeObserver implements ConnectionObserver {
             PendingCall call = pending(connection);
             if (call != null && !call.isStarted() && connection instanceof HttpClientInfos request) {
                 call.start(request.method(), request.resourceUrl());
-                if (wire != null && wire.place(onewrite, true)) {
+                if (wire != null && wire.place()) {
                     call.serveBy(wire);
                 }
             }
@@ -49,7 +50,7 @@ final class ExchangeObserver implements ConnectionObserver {
         }
     }
 
-    private static void complete(Connection connection, @Nullable NettyConnection wire) {
+    private void complete(Connection connection, @Nullable NettyConnection wire) {
         if (wire != null) {
             wire.release(isReusable(connection));
         }
@@ -78,12 +79,12 @@ final class ExchangeObserver implements ConnectionObserver {
         return connection.isPersistent() && connection.channel().isActive();
     }
 
-    private static @Nullable PendingCall pending(Connection connection) {
+    private @Nullable PendingCall pending(Connection connection) {
         if (connection instanceof HttpClientInfos infos) {
-            return TimedConnect.callOf(infos.currentContextView());
+            return TimedConnect.callOf(infos.currentContextView(), key);
         }
         return connection instanceof ChannelOperations<?, ?> operations
-                ? TimedConnect.callOf(operations.currentContext())
+                ? TimedConnect.callOf(operations.currentContext(), key)
                 : null;
     }
 }

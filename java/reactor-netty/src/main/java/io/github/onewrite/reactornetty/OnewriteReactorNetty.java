@@ -4,10 +4,11 @@ import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
 import io.github.onewrite.internal.Setup;
-import io.github.onewrite.netty.NettyConnection;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.NettyConnection;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.ChannelOption;
 import io.netty.util.AttributeKey;
+import java.util.function.Consumer;
 import reactor.netty.Connection;
 import reactor.netty.http.client.HttpClient;
 
@@ -26,10 +27,9 @@ import reactor.netty.http.client.HttpClient;
  *
  * <p>Reactor Netty sends a body that is a {@code Mono} with its head. A {@code Flux} it subscribes when the head is
  * written, and it writes the terminator when the last chunk is: three segments (HttpOperations.then, MonoSendMany). With
- * this, what a {@code Flux} publishes within 2 ms leaves with the head, up to
- * {@link OnewriteConfig#coalesceMax}, and at once when it is complete; a source that takes longer is not waited for. So
- * do the bodies of Spring's RestClient, which another thread writes. A file up to that size is read and leaves with its
- * head, too. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
+ * this, what a {@code Flux} publishes in the same turn of the event loop leaves with the head, up to
+ * {@link OnewriteConfig#coalesceMax}. What another thread publishes later leaves later: so a body of Spring's RestClient
+ * is a second segment, without a stall. A file up to that size is read and leaves with its head. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
  *
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome.
  *
@@ -72,22 +72,22 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
         if (named) {
             setup.note("nodelay", "left to the client, which sets it itself");
         }
-        OnewriteNetty onewrite = OnewriteNetty.of(setup);
-        HttpClient timed = client.attr(APPLIED, true)
-                .doOnChannelInit(new ChannelSetup(nodelay ? setup.counts() : null))
-                .doOnResolve(TimedConnect::dnsStart)
-                .doAfterResolve((connection, address) -> TimedConnect.dnsEnd(connection))
-                .observe(new ExchangeObserver(onewrite))
-                .doOnConnect(TimedConnect::starting)
-                .mapConnect(connect -> new TimedConnect(connect, onewrite, TAG));
-        return timed.doAfterRequest((request, connection) -> inScope(connection));
+        NettySetup netty = new NettySetup(setup.copy(), true);
+        Object key = setup.counts();
+        return client.attr(APPLIED, true)
+                .doOnChannelInit(new ChannelSetup(netty, setup.counts(), nodelay))
+                .doOnResolve(connection -> wire(connection, NettyConnection::resolving))
+                .observe(new ExchangeObserver(key))
+                .doOnConnect(started -> TimedConnect.starting(started, key))
+                .mapConnect(connect -> new TimedConnect(connect, netty, key, TAG))
+                // OpenTelemetry's agent makes its span current in this callback, and not where the request is written.
+                .doAfterRequest((request, connection) -> wire(connection, NettyConnection::requestWrite));
     }
 
-    /** OpenTelemetry's agent makes its span current in this callback, and not where the request is written. */
-    private static void inScope(Connection connection) {
+    private static void wire(Connection connection, Consumer<NettyConnection> step) {
         NettyConnection wire = NettyConnection.of(connection.channel());
         if (wire != null) {
-            wire.requestWrite();
+            step.accept(wire);
         }
     }
 }

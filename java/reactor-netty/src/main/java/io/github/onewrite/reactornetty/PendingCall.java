@@ -1,8 +1,8 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.netty.NettyConnection;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.Exchange;
+import io.github.onewrite.netty.internal.NettyConnection;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.EventLoop;
 import io.netty.handler.codec.http.HttpMethod;
 import java.util.concurrent.RejectedExecutionException;
@@ -11,74 +11,45 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A call in Reactor's context, which carries it to its connection. A retry may get its next connection before the previous
- * one reports its end: so the first step of an attempt ends the previous attempt. Without a lock, because hooks are called.
+ * one reports its end: so the first step of an attempt ends the previous attempt.
  */
 final class PendingCall {
-    /** Its key in the context. */
-    static final Class<PendingCall> KEY = PendingCall.class;
-
-    private final OnewriteNetty onewrite;
+    private final NettySetup netty;
     private final @Nullable Object tag;
-    private volatile OnewriteNetty.@Nullable Call call;
+    private volatile @Nullable Exchange exchange;
     private volatile boolean connected;
     private final AtomicBoolean served = new AtomicBoolean();
 
-    PendingCall(OnewriteNetty onewrite, @Nullable Object tag) {
-        this.onewrite = onewrite;
+    PendingCall(NettySetup netty, @Nullable Object tag) {
+        this.netty = netty;
         this.tag = tag;
     }
 
     boolean isStarted() {
-        return call != null;
+        return exchange != null;
     }
 
     void start(HttpMethod method, @Nullable String url) {
-        if (call == null) {
-            call = onewrite.begin(method.name(), url == null ? "/" : url, tag);
-        }
-    }
-
-    private void step(OnewriteNetty.Step step) {
-        OnewriteNetty.Call started = call;
-        if (started != null) {
-            started.step(step);
-        }
-    }
-
-    /**
-     * Its name is resolved. A resolver reports that on its own thread, and possibly late: a hook that is called there must
-     * not hold the steps of the connection's loop.
-     */
-    void resolved(EventLoop loop) {
-        post(loop, TimedCall::dnsEnd);
-    }
-
-    /** Takes a step, which happens now, in a later task of the connection's loop. */
-    private void post(EventLoop loop, OnewriteNetty.Step step) {
-        OnewriteNetty.Call started = call;
-        if (started == null) {
-            return;
-        }
-        long at = System.nanoTime();
-        try {
-            loop.execute(() -> started.step(at, step));
-        } catch (RejectedExecutionException e) {
-            // The loop is being shut down, and the connection with it.
-            started.step(at, step);
+        if (exchange == null) {
+            exchange = netty.begin(method.name(), url == null ? "/" : url, "", tag, null);
         }
     }
 
     /** The call, for which a connection is about to be opened. */
-    OnewriteNetty.@Nullable Call connecting() {
-        if (served.getAndSet(false)) {
-            step(TimedCall::left);
+    @Nullable
+    Exchange connecting() {
+        Exchange call = exchange;
+        if (call != null && served.getAndSet(false)) {
+            call = call.next();
+            exchange = call;
         }
         return call;
     }
 
     /** The connection serves the call from now on. */
     void serveBy(NettyConnection connection) {
-        connection.serve(connecting());
+        Exchange call = connecting();
+        connection.serve(call == null ? Exchange.UNTIMED : call);
         served.set(true);
     }
 
@@ -92,19 +63,30 @@ final class PendingCall {
      * gives the connection back, and a slow hook would delay that.
      */
     void completed(EventLoop loop) {
-        post(loop, TimedCall::completed);
+        Exchange call = exchange;
+        if (call == null) {
+            return;
+        }
+        long at = System.nanoTime();
+        try {
+            loop.execute(() -> call.completed(at));
+        } catch (RejectedExecutionException e) {
+            // The loop is being shut down, and the connection with it.
+            call.completed(at);
+        }
     }
 
     void failed(Throwable error) {
-        OnewriteNetty.Call current = call;
-        if (current != null) {
-            current.failed(error, ReactorErrors::kindOf);
+        Exchange call = exchange;
+        if (call != null) {
+            call.failed(error, ReactorErrors::kindOf);
         }
     }
 
     void cancelled() {
-        if (!connected) {
-            step(TimedCall::cancelled);
+        Exchange call = exchange;
+        if (!connected && call != null) {
+            call.cancelled();
         }
     }
 }

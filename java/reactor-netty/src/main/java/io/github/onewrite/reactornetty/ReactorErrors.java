@@ -1,7 +1,7 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.netty.NettyErrors;
+import io.github.onewrite.netty.internal.NettyErrors;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import reactor.netty.channel.AbortedException;

@@ -1,7 +1,7 @@
 package io.github.onewrite.reactornetty;
 
-import io.github.onewrite.netty.NettyConnection;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.Exchange;
+import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.Channel;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
@@ -16,38 +16,47 @@ import reactor.util.context.ContextView;
  * response's head: one subscription is one call.
  */
 final class TimedConnect extends Mono<Connection> {
+    private record Subscribing(Object key, PendingCall call) {}
+
     /**
-     * The call being subscribed, for doOnConnect: it alone has method and URL, it has no context, and it runs within the
-     * subscription.
+     * The call being subscribed, with its customizer's key. Only doOnConnect sees method and URL, but it gets no Reactor
+     * context; it runs within the subscription.
      */
-    private static final ThreadLocal<@Nullable PendingCall> SUBSCRIBING = new ThreadLocal<>();
+    private static final ThreadLocal<@Nullable Subscribing> SUBSCRIBING = new ThreadLocal<>();
 
     private final Mono<? extends Connection> connect;
-    private final OnewriteNetty onewrite;
+    private final NettySetup netty;
+    private final Object key;
     private final Object tagKey;
 
-    /** @param tagKey under which a subscriber's context has the tag */
-    TimedConnect(Mono<? extends Connection> connect, OnewriteNetty onewrite, Object tagKey) {
+    /**
+     * The same as the Mono given, with a call in its context.
+     *
+     * @param key under which the context has the call: that of the customizer
+     * @param tagKey under which a subscriber's context has the tag
+     */
+    TimedConnect(Mono<? extends Connection> connect, NettySetup netty, Object key, Object tagKey) {
         this.connect = connect;
-        this.onewrite = onewrite;
+        this.netty = netty;
+        this.key = key;
         this.tagKey = tagKey;
     }
 
     @Override
     public void subscribe(CoreSubscriber<? super Connection> actual) {
-        if (!onewrite.wanted()) {
+        if (!netty.wanted()) {
             connect.subscribe(actual);
             return;
         }
         Object tag = actual.currentContext().getOrDefault(tagKey, null);
-        PendingCall call = new PendingCall(onewrite, tag);
-        PendingCall outer = SUBSCRIBING.get();
-        SUBSCRIBING.set(call);
+        PendingCall call = new PendingCall(netty, tag);
+        Subscribing outer = SUBSCRIBING.get();
+        SUBSCRIBING.set(new Subscribing(key, call));
         try {
             connect.doOnNext(connection -> call.connected())
                     .doOnError(call::failed)
                     .doOnCancel(call::cancelled)
-                    .contextWrite(context -> context.put(PendingCall.KEY, call))
+                    .contextWrite(context -> context.put(key, call))
                     .subscribe(actual);
         } finally {
             if (outer == null) {
@@ -59,10 +68,10 @@ final class TimedConnect extends Mono<Connection> {
     }
 
     /** On another thread than the subscriber's, the call starts with its request: {@link ExchangeObserver}. */
-    static void starting(HttpClientConfig config) {
-        PendingCall call = SUBSCRIBING.get();
-        if (call != null) {
-            call.start(config.method(), url(config));
+    static void starting(HttpClientConfig config, Object key) {
+        Subscribing now = SUBSCRIBING.get();
+        if (now != null && now.key == key) {
+            now.call.start(config.method(), url(config));
         }
     }
 
@@ -78,34 +87,14 @@ final class TimedConnect extends Mono<Connection> {
         return base.endsWith("/") ? base + uri.substring(1) : base + uri;
     }
 
-    /** The call a context carries, or null. */
-    static @Nullable PendingCall callOf(@Nullable ContextView context) {
-        return context == null ? null : context.getOrDefault(PendingCall.KEY, null);
+    /** The call of a customizer that a context carries, or null. */
+    static @Nullable PendingCall callOf(@Nullable ContextView context, Object key) {
+        return context == null ? null : context.getOrDefault(key, null);
     }
 
     /** The call for which a connection is being made. */
-    static OnewriteNetty.@Nullable Call connectingCall(Channel channel) {
-        PendingCall call = callOf(ReactorNetty.getChannelContext(channel));
+    static @Nullable Exchange connectingCall(Channel channel, Object key) {
+        PendingCall call = callOf(ReactorNetty.getChannelContext(channel), key);
         return call == null ? null : call.connecting();
-    }
-
-    static void dnsStart(Connection connection) {
-        OnewriteNetty.Call call = connectingCall(connection.channel());
-        if (call != null) {
-            NettyConnection wire = NettyConnection.of(connection.channel());
-            String host = wire == null ? "" : wire.host();
-            call.step((timed, at) -> {
-                timed.attempt(at);
-                timed.dnsStart(at, host);
-            });
-        }
-    }
-
-    /** A failed lookup leaves the phase open: the error that follows ends it, with dns as its phase. */
-    static void dnsEnd(Connection connection) {
-        PendingCall call = callOf(ReactorNetty.getChannelContext(connection.channel()));
-        if (call != null) {
-            call.resolved(connection.channel().eventLoop());
-        }
     }
 }

@@ -354,7 +354,7 @@ class TimingTest implements AppliedTwice {
             Timing timing = calls.next();
             assertTrue(timing.connectNanos().isPresent(), timing::toString);
             assertEquals(tls, timing.tlsNanos().isPresent(), timing::toString);
-            assertEquals(1, only(timing).writes().orElseThrow());
+            assertTrue(only(timing).writes().orElseThrow() <= 2, timing::toString);
         }
     }
 }

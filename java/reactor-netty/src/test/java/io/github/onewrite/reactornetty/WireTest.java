@@ -185,7 +185,10 @@ class WireTest {
                         .allMatch(request -> Arrays.equals(request.body(), large.getBytes(StandardCharsets.US_ASCII))));
             }
             assertEquals(3 * REQUESTS, first.size());
-            assertTrue(first.stream().noneMatch(read -> read.endsWith("\r\n\r\n")), first::toString);
+            for (int i = 0; i < first.size(); i++) {
+                // Sendfile is another system call.
+                assertTrue(i % 3 == 2 || !first.get(i).endsWith("\r\n\r\n"), first.get(i));
+            }
         });
     }
 

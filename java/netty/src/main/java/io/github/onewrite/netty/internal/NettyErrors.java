@@ -1,4 +1,4 @@
-package io.github.onewrite.netty;
+package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.ErrorKind;
 import io.netty.channel.ConnectTimeoutException;
@@ -12,11 +12,11 @@ import java.util.Set;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** The kinds of Netty's errors. For adapters of clients that stand on Netty. */
+/** The kinds of Netty's errors. */
 public final class NettyErrors {
     /** Netty's pool throws an IllegalStateException for these, so the message decides. */
     private static final Set<String> POOL_MESSAGES =
-            Set.of("Too many outstanding acquire operations", "FixedChannelPool was closed");
+            Set.of("Too many outstanding acquire operations", "FixedChannelPool was closed", "the client is closed");
 
     private NettyErrors() {}
 
@@ -27,6 +27,10 @@ public final class NettyErrors {
         }
         if (error instanceof IllegalStateException) {
             return POOL_MESSAGES.contains(String.valueOf(error.getMessage())) ? ErrorKind.POOL : null;
+        }
+        if (error.getClass() == java.util.concurrent.TimeoutException.class
+                && "Acquire operation took longer then configured maximum time".equals(error.getMessage())) {
+            return ErrorKind.POOL;
         }
         if (error instanceof TimeoutException
                 || error instanceof ConnectTimeoutException

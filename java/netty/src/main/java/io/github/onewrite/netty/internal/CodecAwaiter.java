@@ -1,4 +1,4 @@
-package io.github.onewrite.netty;
+package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.internal.SocketCounts;
 import io.netty.channel.ChannelDuplexHandler;
@@ -11,6 +11,9 @@ import java.net.SocketAddress;
  * First in a pipeline that has no HTTP/1.1 codec yet, or behind TLS: AWS SDK v2 and Armeria add the codec after their
  * customizers ran, and with ALPN after the handshake. AWS SDK v2 replaces it after a CONNECT. Puts the handlers beside the
  * codec, and removes itself when none comes.
+ *
+ * <p>Where the codec and the first request come in one read, that request is encoded before the handlers stand there: it
+ * has no record, and its writes leave as in stock.
  */
 final class CodecAwaiter extends ChannelDuplexHandler {
     static final String NAME = "onewrite.awaiter";
@@ -19,18 +22,14 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     private static final int CHECKS = 64;
 
     private final NettyConnection connection;
-    private final OnewriteNetty onewrite;
     private final SocketCounts counts;
     private int checks;
     private boolean counted;
     private boolean behindTls;
-    private boolean late;
-    private boolean planned;
 
     /** @param counts has the channels that are open without a codec, until they have one */
-    CodecAwaiter(NettyConnection connection, OnewriteNetty onewrite, SocketCounts counts) {
+    CodecAwaiter(NettyConnection connection, SocketCounts counts) {
         this.connection = connection;
-        this.onewrite = onewrite;
         this.counts = counts;
     }
 
@@ -66,46 +65,18 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         check(ctx);
     }
 
-    /** After ALPN, the codec and the first request can come in one read: then this message is the encoded head. */
-    @Override
-    public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (!connection.isPlaced() && connection.place(onewrite, false)) {
-            late = true;
-            if (onewrite.wanted() && ctx.channel().isActive()) {
-                ctx.write(message, connection.writeLate(message, promise));
-                return;
-            }
-        }
-        ctx.write(message, promise);
-    }
-
-    /** The head of such a request waits for the end of the turn, for the body that follows. */
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        if (!late || !onewrite.switchesNow().coalesces()) {
-            ctx.flush();
-            check(ctx);
-        } else if (!planned) {
-            planned = true;
-            ctx.channel().eventLoop().execute(() -> {
-                planned = false;
-                late = false;
-                ctx.flush();
-                check(ctx);
-            });
+        boolean late = !connection.isPlaced();
+        ctx.flush();
+        check(ctx);
+        if (late && connection.isPlaced()) {
+            connection.missed();
         }
-    }
-
-    @Override
-    public void close(ChannelHandlerContext ctx, ChannelPromise promise) {
-        if (planned) {
-            ctx.flush();
-        }
-        ctx.close(promise);
     }
 
     private void check(ChannelHandlerContext ctx) {
-        if (planned || ctx.isRemoved()) {
+        if (ctx.isRemoved()) {
             return;
         }
         boolean moves = !behindTls && !connection.isPlaced();
@@ -117,7 +88,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
             ctx.pipeline().addAfter(tls.name(), NAME, this);
             return;
         }
-        if (connection.place(onewrite, false)) {
+        if (connection.place()) {
             count(false);
         } else if (++checks == CHECKS) {
             ctx.pipeline().remove(this);

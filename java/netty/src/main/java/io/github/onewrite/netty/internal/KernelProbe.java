@@ -1,8 +1,10 @@
-package io.github.onewrite.netty;
+package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.Kernel;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.unix.IntegerUnixChannelOption;
@@ -20,11 +22,13 @@ import org.jspecify.annotations.Nullable;
  * linux/tcp.h, with segment counters and receive-window time. Fields that an older kernel does not have stay 0.
  */
 final class KernelProbe {
+    static final String QUICKACK = "onewrite.quickack";
+
     private static final int IPPROTO_TCP = 6;
     private static final int LENGTH = 192;
     private static final RawUnixChannelOption INFO =
             new RawUnixChannelOption("ONEWRITE_TCP_INFO", IPPROTO_TCP, 11, LENGTH);
-    private static final IntegerUnixChannelOption QUICKACK =
+    private static final IntegerUnixChannelOption ACK =
             new IntegerUnixChannelOption("ONEWRITE_TCP_QUICKACK", IPPROTO_TCP, 12);
 
     // Offsets in struct tcp_info.
@@ -83,9 +87,13 @@ final class KernelProbe {
                 () -> Boolean.FALSE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY)));
     }
 
-    /** Sets TCP_QUICKACK, which the kernel resets. */
-    void quickack() {
-        channel.config().setOption(QUICKACK, 1);
+    /** Sets TCP_QUICKACK after each read: the kernel resets it. */
+    final class AtOnce extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelReadComplete(ChannelHandlerContext ctx) {
+            channel.config().setOption(ACK, 1);
+            ctx.fireChannelReadComplete();
+        }
     }
 
     private @Nullable ByteBuffer read() {

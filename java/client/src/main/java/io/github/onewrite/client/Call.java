@@ -1,7 +1,8 @@
 package io.github.onewrite.client;
 
-import io.github.onewrite.internal.TimedCall;
-import io.github.onewrite.netty.OnewriteNetty;
+import io.github.onewrite.netty.internal.Exchange;
+import io.github.onewrite.netty.internal.NettyConnection;
+import io.github.onewrite.netty.internal.NettyErrors;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufInputStream;
@@ -40,25 +41,27 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One call: waits for a channel of the pool, sends the request, reads the response and gives the channel back. Confined to
  * the pool's event loop, except for {@link #start} and {@link #onLoop}.
  */
-abstract class Exchange<T> implements Runnable {
+abstract class Call<T> implements Runnable {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
     final CompletableFuture<T> future = new CompletableFuture<>();
-    final Settings settings;
-    final OnewriteNetty.Call timing;
-    private final Request request;
+    final OnewriteClientBuilder settings;
+    final Exchange timing;
+    private @Nullable Request request;
     private volatile @Nullable OriginPool pool;
     private @Nullable HttpRequest message;
     private @Nullable Connection connection;
     private @Nullable Published published;
     private @Nullable Future<?> callLimit;
+    private @Nullable Future<?> queueLimit;
     private boolean sent;
     private boolean headRead;
     private boolean responseRead;
@@ -66,7 +69,7 @@ abstract class Exchange<T> implements Runnable {
     private boolean answered;
     private boolean over;
 
-    Exchange(Settings settings, Request request, OnewriteNetty.Call timing) {
+    Call(OnewriteClientBuilder settings, Request request, Exchange timing) {
         this.settings = settings;
         this.request = request;
         this.timing = timing;
@@ -98,8 +101,9 @@ abstract class Exchange<T> implements Runnable {
      * @throws RejectedExecutionException when the event loop is shut down
      */
     final void start(OriginPool of, Target target) {
-        message = request.message(target, settings);
+        message = request().message(target, settings);
         pool = of;
+        timing.ownedBy(of.loop());
         of.loop().execute(this);
     }
 
@@ -109,8 +113,8 @@ abstract class Exchange<T> implements Runnable {
             return;
         }
         try {
-            Duration own = request.timeout;
-            long limit = own == null ? settings.callTimeout : Settings.nanos(own);
+            Duration own = request().timeout;
+            long limit = own == null ? settings.callTimeout : OnewriteClientBuilder.nanos(own);
             if (limit > 0) {
                 callLimit = pool().loop().schedule(() -> overdue("was not over", limit), limit, TimeUnit.NANOSECONDS);
             }
@@ -120,25 +124,47 @@ abstract class Exchange<T> implements Runnable {
         }
     }
 
-    final void acquired(Future<? super Channel> result) {
+    /** No connection is free. */
+    final void waits() {
+        timing.step(System.nanoTime(), (exchange, record, at) -> record.queueStart(at));
+        if (settings.queueTimeout > 0) {
+            queueLimit = pool().loop()
+                    .schedule(
+                            () -> fail(
+                                    new TimeoutException("Acquire operation took longer then configured maximum time")),
+                            settings.queueTimeout,
+                            TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /** One is free now. */
+    final void waited() {
+        timing.step(System.nanoTime(), (exchange, record, at) -> record.queueEnd(at));
+        cancel(queueLimit);
+    }
+
+    private static void cancel(@Nullable Future<?> limit) {
+        if (limit != null) {
+            limit.cancel(false);
+        }
+    }
+
+    final boolean isOver() {
+        return over;
+    }
+
+    final void acquired(Channel channel) {
         try {
-            if (!result.isSuccess()) {
-                fail(result.cause());
-                return;
-            }
-            Channel channel = (Channel) Objects.requireNonNull(result.getNow());
-            if (over) {
-                pool().release(channel);
-                return;
-            }
-            timing.step(TimedCall::queueEnd);
             connection = Connection.of(channel);
             connection.begin(this);
-            timing.on(channel);
+            NettyConnection wire = NettyConnection.of(channel);
+            if (wire != null) {
+                wire.serve(timing);
+            }
             if (pool().origin.tls()) {
                 HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
-                SslHandler tls = channel.pipeline().get(SslHandler.class);
-                after(tunnel == null ? result : tunnel.connectFuture(), () -> after(tls.handshakeFuture(), this::send));
+                Future<?> tls = channel.pipeline().get(SslHandler.class).handshakeFuture();
+                after(tunnel == null ? tls : tunnel.connectFuture(), () -> after(tls, this::send));
             } else {
                 send();
             }
@@ -159,7 +185,7 @@ abstract class Exchange<T> implements Runnable {
 
     private void send() {
         HttpRequest head = Objects.requireNonNull(message);
-        Body body = request.body();
+        Body body = request().body();
         try {
             if (head instanceof FullHttpRequest) {
                 writeLast(head);
@@ -171,8 +197,8 @@ abstract class Exchange<T> implements Runnable {
                 sendFile(head, body.file);
             } else {
                 write(head);
-                published = new Published(this);
-                Objects.requireNonNull(body.publisher).subscribe(published);
+                published = new Published(this, Objects.requireNonNull(body.publisher));
+                published.subscribe();
                 context().flush();
             }
         } catch (Throwable e) {
@@ -284,9 +310,11 @@ abstract class Exchange<T> implements Runnable {
             return;
         }
         if (responseRead) {
+            long at = System.nanoTime();
             leave(reusable && sent);
-            timing.completed();
             ended();
+            // A slow hook delays nobody who waits for the response.
+            timing.completed(at);
         } else if (headRead) {
             connection().limit(wantsMore() ? settings.idleReadTimeout : 0);
         }
@@ -324,9 +352,9 @@ abstract class Exchange<T> implements Runnable {
     final void fail(Throwable why) {
         if (!over) {
             leave(false);
-            timing.failed(why);
             future.completeExceptionally(why);
             failed(why);
+            timing.failed(why, NettyErrors::kindOf);
         }
     }
 
@@ -342,7 +370,7 @@ abstract class Exchange<T> implements Runnable {
     final void abandon() {
         if (!over) {
             leave(false);
-            timing.completed();
+            timing.completed(System.nanoTime());
         }
     }
 
@@ -372,14 +400,13 @@ abstract class Exchange<T> implements Runnable {
         }
     }
 
-    /** Ends the call, and gives its channel back or closes it. */
+    /** Ends the call, and gives its channel back or closes it. Nothing refers to its request any more. */
     private void leave(boolean keep) {
         over = true;
+        cancel(callLimit);
+        cancel(queueLimit);
         if (pool != null) {
             pool().left(this);
-        }
-        if (callLimit != null) {
-            callLimit.cancel(false);
         }
         if (published != null) {
             published.cancel();
@@ -387,13 +414,23 @@ abstract class Exchange<T> implements Runnable {
         if (connection != null) {
             Channel channel = context().channel();
             connection.end();
+            NettyConnection wire = NettyConnection.of(channel);
+            if (wire != null) {
+                wire.release(keep && channel.isActive());
+            }
             if (keep) {
                 channel.config().setAutoRead(true);
             } else {
                 channel.close();
             }
-            pool().release(channel);
+            pool().giveBack(channel);
         }
+        message = null;
+        request = null;
+    }
+
+    private Request request() {
+        return Objects.requireNonNull(request, "over");
     }
 
     private OriginPool pool() {

@@ -1,4 +1,4 @@
-package io.github.onewrite.netty;
+package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.internal.SocketCounts;
 import io.netty.channel.Channel;
@@ -12,9 +12,9 @@ import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Next to the socket: sets TCP_NODELAY before the first byte and reads it back, stamps the connect, and the close. Netty
- * sets the option on every socket but swallows a failure (DefaultSocketChannelConfig), and a channel factory may bring
- * another configuration.
+ * Next to the socket: reads TCP_NODELAY back before the first byte and sets it once more, stamps the connect, and the
+ * close. Netty sets the option on every socket but swallows a failure (DefaultSocketChannelConfig), and a channel factory
+ * may bring another configuration.
  */
 final class ConnectHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.connect";
@@ -29,8 +29,7 @@ final class ConnectHandler extends ChannelDuplexHandler {
 
     @Override
     public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-        ConnectTimes times = connection.times();
-        times.connecting();
+        connection.connecting(remote);
         // Another promise: its listener runs before the listeners of the client, which may write.
         ChannelPromise connected = ctx.newPromise().addListener(done -> {
             // A failed connect leaves the phase open: the client may try the next address, or end the attempt.
@@ -38,8 +37,8 @@ final class ConnectHandler extends ChannelDuplexHandler {
                 if (nodelay != null && !ensureNodelay(ctx.channel())) {
                     nodelay.withoutNodelay();
                 }
-                if (!times.tunnels()) {
-                    times.connected();
+                if (!connection.times().tunnels()) {
+                    connection.times().connected();
                 }
             }
         });

@@ -1,0 +1,387 @@
+package io.github.onewrite.netty.internal;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.netty.bootstrap.Bootstrap;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.DefaultFileRegion;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.FileRegion;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.EncoderException;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.DefaultHttpContent;
+import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultLastHttpContent;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpMethod;
+import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
+import java.io.ByteArrayOutputStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What is flushed together on a TCP socket, seen below the codec, and beside Netty alone. */
+@SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
+class JoinerTest {
+    private static final int LIMIT = 16_384;
+
+    /** Next to the socket: notes the messages, and how many bytes each flush has. */
+    private static final class Flushes extends ChannelOutboundHandlerAdapter {
+        private final List<Object> written = new ArrayList<>();
+        private final List<Long> sizes = new ArrayList<>();
+        private long size;
+
+        @Override
+        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+            written.add(message instanceof ByteBuf bytes ? bytes.readableBytes() : message);
+            size += BodyStart.size(message);
+            ctx.write(message, promise);
+        }
+
+        @Override
+        public void flush(ChannelHandlerContext ctx) {
+            if (size > 0) {
+                sizes.add(size);
+                size = 0;
+            }
+            ctx.flush();
+        }
+    }
+
+    private final EventLoopGroup group = new NioEventLoopGroup(1);
+    private Flushes flushes = new Flushes();
+    private ServerSocket server;
+    private Channel channel;
+
+    @BeforeEach
+    void listen() throws Exception {
+        server = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"));
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        server.close();
+        group.shutdownGracefully(0, 1, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
+    }
+
+    /** Connects, and collects all that the server reads until the channel closes. */
+    private CompletableFuture<String> open(boolean joins) throws Exception {
+        flushes = new Flushes();
+        channel = new Bootstrap()
+                .group(group)
+                .channel(NioSocketChannel.class)
+                .handler(new ChannelInitializer<>() {
+                    @Override
+                    protected void initChannel(Channel made) {
+                        made.pipeline().addLast(flushes);
+                        if (joins) {
+                            made.pipeline().addLast(new BodyStart(LIMIT));
+                        }
+                        made.pipeline().addLast("codec", new HttpClientCodec());
+                        if (joins) {
+                            NettySetup setup = new NettySetup(NettySetup.create(), false);
+                            Placement placement =
+                                    new Placement(setup.attached(made), made.pipeline(), setup.switches());
+                            made.pipeline().addLast(new Joiner(placement, LIMIT));
+                        }
+                    }
+                })
+                .connect(server.getLocalSocketAddress())
+                .sync()
+                .channel();
+        Socket accepted = server.accept();
+        CompletableFuture<String> read = new CompletableFuture<>();
+        Thread reader = new Thread(() -> {
+            ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+            try (accepted) {
+                accepted.getInputStream().transferTo(bytes);
+            } catch (java.io.IOException e) {
+                // A reset: what came counts.
+            }
+            read.complete(bytes.toString(StandardCharsets.ISO_8859_1));
+        });
+        reader.setDaemon(true);
+        reader.start();
+        return read;
+    }
+
+    /** Runs in one turn of the event loop, and waits until the next turns are over. */
+    private void turn(Consumer<Channel> steps) throws Exception {
+        channel.eventLoop().submit(() -> steps.accept(channel)).get(30, TimeUnit.SECONDS);
+        for (int i = 0; i < 3; i++) {
+            channel.eventLoop().submit(() -> {}).get(30, TimeUnit.SECONDS);
+        }
+    }
+
+    private int flushed() {
+        return flushes.sizes.size();
+    }
+
+    private static HttpRequest head(String name, Object value) {
+        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
+        head.headers().set(name, value);
+        return head;
+    }
+
+    private static ByteBuf bytes(int size) {
+        return Unpooled.wrappedBuffer(new byte[size]);
+    }
+
+    @Test
+    void whatIsWrittenInOneTurnLeavesInOneFlush() throws Exception {
+        open(true);
+        turn(at -> {
+            at.writeAndFlush(head("transfer-encoding", "chunked"));
+            at.writeAndFlush(new DefaultHttpContent(bytes(100)));
+            at.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
+        });
+        assertEquals(1, flushed());
+    }
+
+    @Test
+    void whatComesInALaterTurnIsNotWaitedFor() throws Exception {
+        open(true);
+        turn(at -> at.writeAndFlush(head("content-length", 3)));
+        assertEquals(1, flushed());
+        turn(at -> at.writeAndFlush(new DefaultLastHttpContent(bytes(3))));
+        assertEquals(2, flushed());
+    }
+
+    @Test
+    void aBodyThatTheHeadsListenerWritesLeavesWithIt() throws Exception {
+        CompletableFuture<String> read = open(true);
+        turn(at -> {
+            at.writeAndFlush(head("transfer-encoding", "chunked"))
+                    .addListener(done -> at.writeAndFlush(new DefaultHttpContent(bytes(3))));
+            at.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
+        });
+        assertEquals(1, flushed());
+        channel.close();
+        assertTrue(read.get(30, TimeUnit.SECONDS).endsWith("\r\n\r\n3\r\n\0\0\0\r\n0\r\n\r\n"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"expect", "content-length", "x"})
+    void aHeadWithoutABodyToComeIsNotHeld(String header) throws Exception {
+        open(true);
+        int[] now = new int[1];
+        turn(at -> {
+            HttpRequest head = head(header, header.equals("content-length") ? "0" : "100-continue");
+            at.writeAndFlush(head);
+            now[0] = flushed();
+        });
+        assertEquals(1, now[0]);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {15_000, 16_385})
+    void noMoreIsHeldThanTheLimit(int size) throws Exception {
+        open(true);
+        int[] now = new int[1];
+        turn(at -> {
+            at.writeAndFlush(head("transfer-encoding", "chunked"));
+            at.writeAndFlush(new DefaultHttpContent(bytes(size)));
+            now[0] = flushed();
+        });
+        assertEquals(size > LIMIT ? 1 : 0, now[0]);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"remove", "deregister", "close", "disconnect"})
+    void whatWasFlushedLeavesBefore(String step) throws Exception {
+        CompletableFuture<String> read = open(true);
+        turn(at -> {
+            at.writeAndFlush(head("content-length", 200));
+            assertEquals(0, flushed());
+            switch (step) {
+                case "remove" -> at.pipeline().remove(Joiner.class);
+                case "deregister" -> at.deregister();
+                case "close" -> at.close();
+                default -> at.disconnect();
+            }
+            assertEquals(1, flushed());
+        });
+        channel.close();
+        assertTrue(read.get(30, TimeUnit.SECONDS).contains("200"));
+    }
+
+    @Test
+    void aWriteThatWasFlushedCannotBeCancelledAndOneThatWasNotCan() throws Exception {
+        CompletableFuture<String> read = open(true);
+        turn(at -> {
+            ChannelFuture head = at.writeAndFlush(head("content-length", 100));
+            assertFalse(head.cancel(false));
+            ChannelFuture cancelled = at.write(new DefaultHttpContent(bytes(50)));
+            assertTrue(cancelled.cancel(false));
+            at.writeAndFlush(new DefaultLastHttpContent(bytes(100)));
+            assertTrue(head.isSuccess());
+        });
+        channel.close();
+        assertTrue(read.get(30, TimeUnit.SECONDS).endsWith("\r\n\r\n" + "\0".repeat(100)));
+    }
+
+    /** The codec refuses a second head before the end of the first request. */
+    @Test
+    void aWriteThatTheCodecRefusesFails() throws Exception {
+        open(true);
+        List<Throwable> failures = new ArrayList<>();
+        turn(at -> {
+            at.writeAndFlush(head("transfer-encoding", "chunked"));
+            at.writeAndFlush(head("transfer-encoding", "chunked")).addListener(done -> failures.add(done.cause()));
+        });
+        assertTrue(failures.get(0) instanceof EncoderException, failures::toString);
+    }
+
+    /** The writability of the channel changes when it does without this handler. */
+    @Test
+    void whatIsHeldTakesNoRoom() throws Exception {
+        open(true);
+        turn(at -> {
+            at.config().setWriteBufferWaterMark(new WriteBufferWaterMark(1_000, 4_000));
+            for (int i = 0; i < 20; i++) {
+                at.writeAndFlush(i == 0 ? head("content-length", 19_000) : new DefaultHttpContent(bytes(1_000)));
+                assertTrue(at.isWritable());
+            }
+        });
+        assertTrue(flushed() < 8);
+    }
+
+    /** The transport gathers what fits its send buffer: so the first piece of a large body is small. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aLargeBodyIsCutAndTheCallersBufferStays(boolean whole) throws Exception {
+        byte[] content = new byte[20_000];
+        new Random(1).nextBytes(content);
+        ByteBuf body = Unpooled.wrappedBuffer(content).skipBytes(5);
+        CompletableFuture<String> read = open(true);
+        turn(at -> {
+            if (whole) {
+                HttpRequest request =
+                        new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/", body.retain());
+                request.headers().set("content-length", body.readableBytes());
+                at.writeAndFlush(request);
+            } else {
+                at.write(head("content-length", body.readableBytes()));
+                at.writeAndFlush(new DefaultLastHttpContent(body.retain()));
+            }
+        });
+        assertEquals(3, flushes.written.size(), flushes.written::toString);
+        assertTrue((int) flushes.written.get(0) + (int) flushes.written.get(1) <= 8192, flushes.written::toString);
+        channel.close().get(30, TimeUnit.SECONDS);
+        assertEquals(5, body.readerIndex());
+        assertEquals(1, body.refCnt());
+        String sent = read.get(30, TimeUnit.SECONDS);
+        assertEquals(
+                new String(content, 5, content.length - 5, StandardCharsets.ISO_8859_1),
+                sent.substring(sent.indexOf("\r\n\r\n") + 4));
+    }
+
+    /** What another type of region does when it is read is not known, so it passes as it is. */
+    @Test
+    void onlyNettysOwnFilesAreRead(@TempDir Path folder) throws Exception {
+        Path path = Files.write(folder.resolve("body"), new byte[300]);
+        CompletableFuture<String> read = open(true);
+        turn(at -> {
+            for (FileRegion region : List.of(
+                    new DefaultFileRegion(path.toFile(), 0, 300), new DefaultFileRegion(path.toFile(), 0, 300) {})) {
+                at.write(head("content-length", 300));
+                at.write(region);
+                at.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT);
+            }
+        });
+        assertEquals(
+                1,
+                flushes.written.stream()
+                        .filter(each -> each instanceof FileRegion)
+                        .count());
+        channel.close();
+        assertTrue(read.get(30, TimeUnit.SECONDS).endsWith("\0".repeat(300)));
+    }
+
+    /** One step of a random script, and what its write came to. */
+    private static void step(Random random, Channel at, List<String> ends, int depth) {
+        int kind = random.nextInt(10);
+        int size = random.nextInt(10) == 0 ? 30_000 : random.nextInt(300);
+        Object message =
+                switch (kind) {
+                    case 0, 1 -> head("transfer-encoding", "chunked");
+                    case 2 -> head("content-length", size);
+                    case 3 -> head("expect", "100-continue");
+                    case 4 -> new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/", bytes(size));
+                    case 5, 6, 7 -> new DefaultHttpContent(bytes(size));
+                    default -> new DefaultLastHttpContent(bytes(random.nextBoolean() ? 0 : size));
+                };
+        int number = ends.size();
+        ends.add("open");
+        ChannelFuture write = depth == 0 && random.nextInt(3) == 0 ? at.write(message) : at.writeAndFlush(message);
+        boolean more = depth < 3 && random.nextInt(3) == 0;
+        long seed = random.nextLong();
+        write.addListener(done -> {
+            ends.set(number, done.isSuccess() ? "sent" : String.valueOf(done.cause()));
+            if (more && done.isSuccess()) {
+                step(new Random(seed), at, ends, depth + 1);
+            }
+        });
+        if (random.nextInt(6) == 0) {
+            at.flush();
+        }
+    }
+
+    /** The same bytes in the same order, and the same end of each write, as with Netty alone. */
+    private String play(long seed, boolean joins) throws Exception {
+        CompletableFuture<String> read = open(joins);
+        Random random = new Random(seed);
+        List<String> ends = new ArrayList<>();
+        for (int i = random.nextInt(4); i >= 0; i--) {
+            turn(at -> {
+                for (int k = random.nextInt(6); k >= 0; k--) {
+                    step(random, at, ends, 0);
+                }
+                // What is written behind a flush that waits leaves with it, flushed or not.
+                at.flush();
+            });
+        }
+        turn(Channel::flush);
+        channel.close().get(30, TimeUnit.SECONDS);
+        channel.eventLoop().submit(() -> {}).get(30, TimeUnit.SECONDS);
+        return ends + "\n" + read.get(30, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void randomScriptsAreAsWithNettyAlone() throws Exception {
+        int scripts = Integer.getInteger("onewrite.scripts", 100);
+        for (long seed = 0; seed < scripts; seed++) {
+            String stock = play(seed, false);
+            assertEquals(stock, play(seed, true), "seed " + seed);
+        }
+    }
+}
