@@ -26,7 +26,7 @@ def check(program: str, *options: str) -> tuple[int, dict[str, str]]:
     return done.returncode, {finding["rule"]: finding["state"] for finding in json.loads(done.stdout)["findings"]}
 
 
-status, states = check(SPLIT)
+status, states = check(SPLIT, "--strict")
 assert (status, states["OW101"]) == (1, "found"), (status, states)
 status, states = check(ONE, "--rule", "stall=off")
 assert status == 0, (status, states)

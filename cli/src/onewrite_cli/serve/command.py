@@ -121,7 +121,7 @@ class _Visit:
             problem = f"the server did not answer GET {self._options.path}: {error or type(error).__name__}"
         self._add_controls()
         self.seen.resent_segments = (read_loss() - before).total
-        if not problem and all(one.status >= 400 for one in self.seen.answers):
+        if self.seen.answers and not problem and all(one.status >= 400 for one in self.seen.answers):
             problem = f"every answer is an error ({self.seen.answers[0].status}): name a path with --path"
         return problem
 
