@@ -38,8 +38,8 @@ enum Kinds {
             List.of("timing", "events", "dns_split", "shared_clock", "checked_options", "status", "system_properties");
     private static final List<String> EPOLL = List.of("tcp_info", "rwnd_limited", "quickack");
 
-    private static final List<String> OF_NETTY = List.of(
-            "proxy_forward", "proxy_connect", "socket_options", "custom_connector", "cancel_connect");
+    private static final List<String> OF_NETTY =
+            List.of("proxy_forward", "proxy_connect", "socket_options", "custom_connector", "cancel_connect");
 
     /** What each library's own client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
     private static final Map<String, List<String>> FEATURES = new LinkedHashMap<>();
@@ -55,9 +55,7 @@ enum Kinds {
                         "expect_continue",
                         "informational"));
         FEATURES.put("reactor-netty", List.of("proxy_connect", "socket_options", "redirects"));
-        FEATURES.put(
-                "ahc",
-                List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects"));
+        FEATURES.put("ahc", List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects"));
     }
 
     static Kinds of(String name) {
