@@ -1,4 +1,4 @@
-/** TCP_NODELAY, one write per small request and the common timing record for AsyncHttpClient. */
+/** TCP_NODELAY and the common timing record for AsyncHttpClient. */
 module io.github.onewrite.ahc {
     requires transitive io.github.onewrite.core;
     requires io.github.onewrite.netty;
