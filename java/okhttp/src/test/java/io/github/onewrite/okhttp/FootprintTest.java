@@ -131,8 +131,9 @@ class FootprintTest {
                                 return response;
                             }))
                     .build();
-            parts.addAll(call(client, server.url(), false));
+            // OkHttp closes the connection of a response that is never closed: another call has another one.
             parts.addAll(call(client, server.url() + "open", true));
+            parts.addAll(call(client, server.url(), false));
             client.newCall(new Request.Builder().url(server.url()).build()); // never executed
             Footprint.assertUnreachable(parts);
             assertTrue(client.connectionPool().connectionCount() > 0, "idle, and reachable");
