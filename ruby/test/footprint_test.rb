@@ -10,7 +10,7 @@ class FootprintTest < OnewriteTest
   LIST = YAML.safe_load(File.read(File.expand_path("../spec/testdata/footprint/ruby.yaml", ROOT))).fetch("mechanisms")
   REPLACED = LIST.select { |one| one["kind"] == "replaced method" }.map { |one| one["name"] }.sort
 
-  # The picture: what a Ruby can tell of its modules, methods, constants, globals, threads and singletons.
+  # The picture: what a Ruby can list of its modules, methods, constants, globals, threads and singletons.
   PICTURE = <<~'RUBY'
     require "net/http"
     require "openssl"

@@ -199,7 +199,7 @@ public final class NettyConnection {
         times.madeFor(exchange);
     }
 
-    /** The client looks up the name that this was attached with. */
+    /** The client resolves the name that this was attached with. */
     public void resolving() {
         times.resolving();
     }
