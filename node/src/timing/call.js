@@ -53,6 +53,8 @@ export class Call {
     this.origin = origin
     this.path = path
     this.hooks = hooks
+    /** Somebody gets events. */
+    this.loud = hooks.receivers !== null
     /** @type {AsyncResource | null} */
     this.context = context
     /** The owners of its hooks. @type {object | object[]} */
@@ -165,6 +167,7 @@ export class Call {
       this.tell()
     }
     this.hooks = /** @type {Hooks} */ (mergeHooks([before, hooks]))
+    this.loud = this.hooks.receivers !== null
   }
 
   /**
@@ -173,9 +176,10 @@ export class Call {
    */
   reach () {
     const from = below
-    const { top } = this
-    if (from !== null && from.owner === null && from !== top && !top.closed) top.adopt(from)
     below = this
+    if (from === null || from.owner !== null) return from
+    const { top } = this
+    if (from !== top && !top.closed) top.adopt(from)
     return from
   }
 
@@ -195,12 +199,17 @@ export class Call {
       this.news = null
       const first = attempts[0]
       if (first !== undefined) first.startNs = this.startNs
+      for (const event of news ?? []) {
+        if (event.name !== 'attemptStart' && event.name !== 'queueStart') break
+        event.tNs = this.startNs
+      }
       if (this.opened) news = news?.filter(({ name }) => name !== 'attemptStart' && name !== 'queueStart') ?? null
     }
     for (const attempt of attempts) attempt.index = this.attempts.push(attempt) - 1
     if (news !== null) this.news = this.news === null ? news : [...this.news, ...news]
     from.news = null
     from.owner = this
+    for (const attempt of attempts) attempt.loud ||= this.loud
     this.observed = from.observed ?? this.observed
     this.join({ hooks: from.hooks, source: /** @type {object} */ (from.sources) })
   }
@@ -217,7 +226,10 @@ export class Call {
     const steps = connection === null ? null : connection.carry(this, now)
     if (again) return
     this.steps = steps
-    this.leaveQueue(steps === null ? null : connection, now)
+    this.queueEndNs = steps === null || connection === null ? now : connection.startNs
+    if (this.observed !== null) this.progress()
+    if (!this.loud) return
+    this.leaveQueue(steps === null ? null : connection, this.queueEndNs)
     const event = connection === null ? null : this.event('connectionAcquired', now)
     if (event !== null) {
       event.connId = this.connId
@@ -225,7 +237,6 @@ export class Call {
       event.idleNs = this.idleNs
       event.connRequests = this.connRequests
     }
-    this.progress()
   }
 
   /** @param {Connection | null} own made for this attempt @param {number} now */
@@ -261,12 +272,13 @@ export class Call {
     if (connection === null || this.captured || this.outcome !== undefined) return
     this.captured = true
     if (connection.multiplexed || connection.lastWriteNs === 0) return
-    this.noteRequestStart(connection)
+    if (this.prompt && !this.loud) this.requestStartNs = this.acquiredNs
+    else this.noteRequestStart(connection)
     this.bytesSent = connection.bytesOut
     this.writes = connection.writes
     if (!this.isSent()) return
     this.requestEndNs = Math.max(connection.lastWriteNs, this.requestStartNs + 1)
-    const event = this.event('requestEnd', this.requestEndNs)
+    const event = this.loud ? this.event('requestEnd', this.requestEndNs) : null
     if (event === null) return
     event.bytes = this.bytesSent
     event.writes = this.writes
@@ -274,9 +286,6 @@ export class Call {
 
   /** The socket has passed on what it read, where it is watched. */
   readOn () {}
-
-  /** A first byte was read, of an interim response or of the final one. */
-  firstByte () { this.firstByteNs = nowNs() }
 
   /** An interim response is no answer: the request may still be sent. @param {number} status */
   interim (status) {
@@ -295,24 +304,25 @@ export class Call {
   head (status) {
     if (this.outcome !== undefined) return
     this.status = status
-    if (!this.isAttempt) return
-    if (this.firstByteNs === 0) this.firstByte()
+    if (this.attempts !== null && !this.isAttempt) return
+    if (this.firstByteNs === 0) this.firstByteNs = nowNs()
     this.captureWrites()
     this.responseStartNs = this.firstByteNs
+    if (this.observed !== null) this.progress()
+    if (!this.loud) return
     this.event('responseStart', this.firstByteNs)
     if (this.top.hooks.receivers?.headersEnd) {
       const event = this.event('headersEnd', nowNs())
       if (event !== null) event.status = status
     }
-    this.progress()
   }
 
   /** The last byte of the response was read. */
   responseEnd () {
     if (this.outcome !== undefined || this.responseEndNs !== 0 || !this.answered) return
     const now = this.responseEndNs = nowNs()
-    this.progress()
-    const event = this.event('responseEnd', now)
+    if (this.observed !== null) this.progress()
+    const event = this.loud ? this.event('responseEnd', now) : null
     if (event !== null) event.bytes = this.bytesReceived
   }
 
@@ -330,12 +340,13 @@ export class Call {
   /** The call succeeded, as the caller sees it, or the attempt did. */
   complete () {
     if (this.outcome !== undefined) return
-    if (!this.isAttempt) {
+    if (this.attempts !== null && !this.isAttempt) {
       this.outcome = 'ok'
       this.endNs = nowNs()
       return
     }
     this.responseEnd()
+    if (!this.loud) return this.endAttempt('ok', this.responseEndNs || nowNs(), true)
     // For a listener the base library has to decide first whether the connection can be used again.
     if (!this.top.hooks.receivers?.connectionReleased) this.finish(true)
   }
@@ -406,24 +417,25 @@ export class Call {
     if (connection !== null) {
       this.connection = null
       connection.released(this, now)
-      const event = this.event('connectionReleased', now)
+      const event = this.loud ? this.event('connectionReleased', now) : null
       if (event !== null) event.reusable = reusable
     }
     this.line = null
+    if (!this.loud) return
     const event = this.event('attemptEnd', now)
     if (event !== null) event.outcome = outcome
   }
 
   /** The handlers above have been called with the end, so it is known whose it was. */
   close () {
-    const { top } = this
-    if (top !== this) {
+    if (this.owner !== this) {
+      const { top } = this
       if (top.closing) top.close()
       else top.tell()
       return
     }
     if (this.closed) return
-    const last = this.lastAttempt
+    const last = this.attempts === null ? this : this.lastAttempt
     if (last !== undefined && last !== this && last.outcome === undefined) {
       // Whether its connection can be used again is not known yet.
       if (this.outcome === 'ok' && last.responseEndNs !== 0) {
@@ -432,7 +444,7 @@ export class Call {
       }
       last.endAttempt(/** @type {Outcome} */ (this.outcome), this.endNs, false)
     }
-    const event = (last ?? this).event('callEnd', this.endNs)
+    const event = this.loud ? (last ?? this).event('callEnd', this.endNs) : null
     if (event !== null) {
       event.outcome = this.outcome
       event.errorKind = this.errorKind
@@ -451,7 +463,7 @@ export class Call {
    * @returns {TimingEvent | null} null: nobody gets it
    */
   event (name, tNs) {
-    const { top } = this
+    const top = this.owner === this ? this : this.top
     const { receivers } = top.hooks
     if (receivers === null || receivers[name] === null || top.closed) return null
     const event = new MadeEvent(this, name, tNs)
@@ -462,7 +474,7 @@ export class Call {
 
   /** Calls the hooks of the call, in the caller's context. An event that comes meanwhile waits for its turn. */
   tell () {
-    const { top } = this
+    const top = this.owner === this ? this : this.top
     if (top.telling || top.owner === null || (top.news === null && !(top.closed && top.context !== null))) return
     top.telling = true
     top.context?.runInAsyncScope(tellAll, undefined, top)

@@ -39,7 +39,14 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
     const call = callOf(this, opts, handler)
-    return call === null ? super.dispatch(opts, handler) : send(call, () => super.dispatch(opts, call))
+    if (call === null) return super.dispatch(opts, handler)
+    if (isInHook()) return sendLater(call, () => super.dispatch(opts, call))
+    try {
+      return super.dispatch(opts, call)
+    } catch (error) {
+      call.threw(error)
+      throw error
+    }
   }
 
   /** Above the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
@@ -63,7 +70,7 @@ export function callOf (self, opts, handler, place) {
   if (hooks === null) return null
   // A dispatcher of ours above has begun the call, or the attempt.
   if (handler instanceof Handler && handler.line === null && handler.running) {
-    handler.join(config)
+    if (handler.sources !== config.source) handler.join(config)
     return handler
   }
   if (place === 'above') nesting = true
@@ -72,18 +79,18 @@ export function callOf (self, opts, handler, place) {
   return handlerFor(config, hooks, opts, handler, self[kOrigin], alone, place === 'above')
 }
 
-/** @param {Handler} call @param {() => boolean} dispatch @returns {boolean} */
-export function send (call, dispatch) {
-  // A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
-  if (isInHook()) {
-    afterHook(() => sendNow(call, dispatch))
-    return true
-  }
-  return sendNow(call, dispatch)
+/**
+ * A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
+ * @param {Handler} call @param {() => boolean} dispatch @returns {true}
+ */
+export function sendLater (call, dispatch) {
+  afterHook(() => send(call, dispatch))
+  return true
 }
 
 /** @param {Handler} call @param {() => boolean} dispatch @returns {boolean} */
-function sendNow (call, dispatch) {
+export function send (call, dispatch) {
+  if (isInHook()) return sendLater(call, dispatch)
   try {
     return dispatch()
   } catch (error) {

@@ -67,14 +67,21 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
     const { dispatch } = Client.prototype
     const line = /** @type {any} */ (this)[kLine]
     const call = callOf(this, opts, handler, 'client') ?? (isUnbound(handler) ? handler : null)
+    // A call that begins here, and not in a dispatcher of ours.
+    if (call !== null && call !== handler) {
+      call.bind(line, opts)
+      const run = () => dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call))
+      return send(call, call.observed === null ? run : () => /** @type {any} */ (call.observed).within(run))
+    }
     if (call === null) {
       if (line.connection !== null) line.connection.requests++
       return dispatch.call(/** @type {any} */ (this), opts, handler)
     }
     call.bind(line, opts)
     const { observed } = call
-    const run = () => dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call))
-    return send(call, observed === null ? run : () => observed.within(run))
+    // The dispatcher above sees what is thrown here.
+    if (observed === null) return dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call))
+    return observed.within(() => dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call)))
   }
 }
 

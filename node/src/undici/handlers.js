@@ -7,6 +7,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { callsControllersWhenSent } from '../base-version.js'
 import { Call } from '../timing/call.js'
+import { nowNs } from '../timing/clock.js'
 import { originOf, peerOf } from './origin.js'
 
 /** @typedef {import('../timing/call.js').Owner} Owner */
@@ -17,32 +18,22 @@ const LEGACY_UPGRADE = ['onConnect', 'onError', 'onUpgrade']
 const CONTROLLER = ['onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
 const CONTROLLER_UPGRADE = ['onResponseError', 'onRequestUpgrade']
 
-/** @param {any} handler @param {string[]} methods */
-function hasAll (handler, methods) { return methods.every((name) => typeof handler[name] === 'function') }
-
-/** @param {any} handler @param {string} name */
-function mayHave (handler, name) { return handler[name] === undefined || typeof handler[name] === 'function' }
-
 /**
  * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must
  * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
  * @param {any} handler @param {any} opts
  */
 function isAccepted (handler, opts) {
-  if (!mayHave(handler, 'onBodySent') || !mayHave(handler, 'onRequestSent')) return false
-  const isUpgrade = opts.upgrade || opts.method === 'CONNECT'
-  if (!isController(handler)) return hasAll(handler, isUpgrade ? LEGACY_UPGRADE : LEGACY)
+  const { onBodySent, onRequestSent } = handler
+  if (onBodySent !== undefined && typeof onBodySent !== 'function') return false
+  if (onRequestSent !== undefined && typeof onRequestSent !== 'function') return false
+  const isController = typeof handler.onRequestStart === 'function'
   // undici 7 checks no more, but fails when it calls a missing onResponseError.
-  if (!callsControllersWhenSent) return typeof handler.onResponseError === 'function'
-  return hasAll(handler, isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER)
-}
-
-/** @param {any} handler @returns {boolean} it has the methods of the newer style */
-function isController (handler) { return typeof handler.onRequestStart === 'function' }
-
-/** @param {any} body @returns {boolean} undici writes it in the turn in which it has a connection */
-function isPrompt (body) {
-  return body == null || typeof body === 'string' || ArrayBuffer.isView(body) || body instanceof ArrayBuffer
+  if (isController && !callsControllersWhenSent) return typeof handler.onResponseError === 'function'
+  const isUpgrade = opts.upgrade || opts.method === 'CONNECT'
+  const needed = isController ? (isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER) : isUpgrade ? LEGACY_UPGRADE : LEGACY
+  for (const name of needed) if (typeof handler[name] !== 'function') return false
+  return true
 }
 
 /**
@@ -58,7 +49,7 @@ function isPrompt (body) {
 export function handlerFor (config, hooks, opts, handler, origin, alone, above) {
   try {
     if (!isAccepted(handler, opts)) return null
-    const Style = isController(handler) ? ControllerHandler : LegacyHandler
+    const Style = typeof handler.onRequestStart === 'function' ? ControllerHandler : LegacyHandler
     return new Style(config, hooks, opts, handler, origin, alone, above)
   } catch {
     return null
@@ -102,7 +93,9 @@ export class Handler extends Call {
   /** A client sends it: it is an attempt. @param {import('./connector.js').Line} line @param {any} opts */
   bind (line, opts) {
     this.line = line
-    this.prompt = isPrompt(opts.body)
+    const { body } = opts
+    // undici writes all of it in the turn in which it has a connection.
+    this.prompt = body == null || typeof body === 'string' || ArrayBuffer.isView(body)
     if (this.attempts !== null) this.attempts.push(this)
     this.onRequestSent = noteSent
     // A whole URL is for a proxy that forwards.
@@ -118,18 +111,8 @@ export class Handler extends Call {
   }
 
   onResponseStarted () {
-    if (!this.answered) this.firstByte()
+    if (this.responseStartNs === 0) this.firstByteNs = nowNs()
     return this.inner?.onResponseStarted?.()
-  }
-
-  started () {
-    if (this.isAttempt) this.acquired()
-  }
-
-  /** @param {number} status */
-  answer (status) {
-    if (status >= 200 || status === 101) this.head(status)
-    else this.interim(status)
   }
 
   /** @param {number} status 101, or 200 for a tunnel: the connection carries no more HTTP */
@@ -184,22 +167,23 @@ class LegacyHandler extends Handler {
   /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
     const before = this.reach()
-    this.started()
+    if (this.attempts === null || this.isAttempt) this.acquired()
     try {
       return this.inner?.onConnect(abort, context)
     } finally {
       this.leave(before)
-      this.tell()
+      if (this.loud) this.tell()
     }
   }
 
   /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    this.answer(status)
+    if (status >= 200 || status === 101) this.head(status)
+    else this.interim(status)
     try {
       return this.inner?.onHeaders(status, headers, resume, text)
     } finally {
-      this.tell()
+      if (this.loud) this.tell()
     }
   }
 
@@ -225,8 +209,9 @@ class LegacyHandler extends Handler {
     this.complete()
     const result = this.inner?.onComplete(trailers)
     // What it throws comes back to onError.
-    this.letGo()
-    this.completed()
+    this.inner = this.signal = null
+    if (this.outcome !== undefined) this.close()
+    else this.completed()
     return result
   }
 
@@ -250,22 +235,23 @@ class ControllerHandler extends Handler {
   /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
     const before = this.reach()
-    this.started()
+    if (this.attempts === null || this.isAttempt) this.acquired()
     try {
       return this.inner?.onRequestStart(controller, context)
     } finally {
       this.leave(before)
-      this.tell()
+      if (this.loud) this.tell()
     }
   }
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    this.answer(status)
+    if (status >= 200 || status === 101) this.head(status)
+    else this.interim(status)
     try {
       return this.inner?.onResponseStart?.(controller, status, headers, text)
     } finally {
-      this.tell()
+      if (this.loud) this.tell()
     }
   }
 
@@ -291,8 +277,9 @@ class ControllerHandler extends Handler {
     this.complete()
     const result = this.inner?.onResponseEnd?.(controller, trailers)
     // What it throws comes back to onResponseError.
-    this.letGo()
-    this.completed()
+    this.inner = this.signal = null
+    if (this.outcome !== undefined) this.close()
+    else this.completed()
     return result
   }
 

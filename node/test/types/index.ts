@@ -5,6 +5,10 @@ import {
   Agent, clientFactory, EnvHttpProxyAgent, HttpAgent, HttpsAgent, install, type Installation, Pool, ProxyAgent,
   RetryAgent, status, Timing, uninstall, withTimingId
 } from 'onewrite'
+import type {
+  AgentOptions, Attempt, EnvHttpProxyAgentOptions, ErrorKind, HookOptions, HttpAgentOptions, HttpsAgentOptions, Options, Outcome, Phase, PoolOptions,
+  ProxyAgentOptions, Status, TimingEvent, TimingListener
+} from 'onewrite'
 import { guardNodeHttp } from 'onewrite/http'
 import { otelAttributes, otelPhases } from 'onewrite/mappers'
 import { openTelemetry } from 'onewrite/opentelemetry'
@@ -63,3 +67,18 @@ const states: Record<string, string> = status().patches
 console.log(states)
 const answer: Promise<Response> = withTimingId('a', () => fetch('http://localhost'))
 console.log(dispatcher, installed, undone, on, answer)
+
+// Every type that the README names can be imported.
+const listener: TimingListener = { onResponseStart (event: TimingEvent) { console.log(event.name) } }
+const hooks: HookOptions = { listener, onTiming (timing: Timing) { console.log(timing.proxy, timing.last?.proxy) } }
+const options: AgentOptions & PoolOptions = { connections: 1, ...hooks }
+const state: Status = status()
+const proxied: [ProxyAgentOptions, EnvHttpProxyAgentOptions] = [{ uri: 'http://localhost', observe: true }, { ...hooks }]
+const ofHttp: [HttpAgentOptions, HttpsAgentOptions] = [{ keepAlive: true, ...hooks }, { ca: '' }]
+const own: Options = { coalesceMax: 1 }
+export function read (attempt: Attempt): [Outcome, Phase | undefined, ErrorKind] {
+  // @ts-expect-error a record has no setters
+  attempt.status = 1
+  return [attempt.outcome, attempt.errorPhase, 'dns']
+}
+console.log(options, state, proxied, ofHttp, own)
