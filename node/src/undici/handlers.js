@@ -96,7 +96,11 @@ export class Handler extends Call {
     const { body } = opts
     // undici writes all of it in the turn in which it has a connection.
     this.prompt = body == null || typeof body === 'string' || ArrayBuffer.isView(body)
-    if (this.attempts !== null) this.attempts.push(this)
+    if (this.attempts !== null) {
+      // Interceptors have passed the uppermost handler on as it is.
+      this.attempts.push(this)
+      if (this.loud) this.starts()
+    }
     this.onRequestSent = noteSent
     // A whole URL is for a proxy that forwards.
     const { path } = opts
