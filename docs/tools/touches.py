@@ -17,16 +17,17 @@ PAGE = ROOT / "docs" / "what-it-touches.md"
 LISTS = ROOT / "spec" / "testdata" / "footprint"
 LANGUAGES = {"python": "Python", "ruby": "Ruby", "node": "Node", "java": "Java"}
 HEAD = ("what", "kind", "since", "until")
-FIELDS = ("name", "kind", "when", "back")
+FIELDS = ("kind", "when", "back")
 
 
 def table(mechanisms: list[dict[str, Any]]) -> str:
-    """A row per mechanism, its name as code."""
-    rows = [HEAD, ("---",) * len(HEAD)]
+    """A row per kind, time and way back; its names as code, in the order of the list."""
+    rows: dict[tuple[str, ...], list[str]] = {}
     for one in mechanisms:
-        cells = [" ".join(str(one[field]).split()).replace("|", "\\|") for field in FIELDS]
-        rows.append((f"`{cells[0]}`", *cells[1:]))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        name = " ".join(one["name"].split()).replace("|", "\\|")
+        rows.setdefault(tuple(str(one[field]) for field in FIELDS), []).append(f"`{name}`")
+    lines = [HEAD, ("---",) * len(HEAD), *((", ".join(names), *rest) for rest, names in rows.items())]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def filled(page: str) -> str:

