@@ -1,99 +1,99 @@
-// CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock client: it
-// shows the error of the other rows. All clients live in one process and take turns with short slices, in a new order each
-// round: processes of one variant differ by more than a hook costs, and slices of one process do not. The price: they share
-// the compiled code of undici or node:http. Each set is a new process; a row is the median set, the least and the most.
-// usage: node bench/bench.js [sets] [rounds]
-// Writes bench/RESULTS.md and bench/results.json, or ends with 2 where stock differs from stock by more than 3 %.
+// The CPU that a POST of 200 bytes over loopback costs the client, beside stock and beside OpenTelemetry's instrumentation.
+// Each variant is a process (client.js), the server another. One process of each variant make a group: they warm up one by
+// one, then take turns in a new order each time, so what disturbs the machine reaches all of them. The ratio of a group compares
+// the CPU of all turns with that of its stock, garbage collection with it. Memory layout alone makes processes differ, so there are
+// several groups with new processes: a row is the median group, the lowest and the highest.
+// "stock again" is a second process of stock. Where it differs by more than 3 % the figures are not publishable, and the end is 2.
+// usage: node bench/bench.js [--quick]
+// Writes RESULTS.md, results.json and results-http.json beside it. --quick only shows that it works, and writes nothing.
 
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { callOf, slice, warmUp } from './calls.js'
 
-const ME = fileURLToPath(import.meta.url)
-const SLICE_MS = 50
-/** Rounds before the measuring, because the compiler may go on when variants take turns. */
-const UNMEASURED = 8
-/** A set takes no longer, ms. */
-const MOST_MS = 300_000
+const QUICK = process.argv.includes('--quick')
+const GROUPS = QUICK ? 1 : 7
+/** Turns of a process, and those before them that do not count: V8 gives back memory while a process waits for its turn. */
+const [TURNS, UNMEASURED] = QUICK ? [4, 1] : [12, 2]
+const CALLS = 1000
+/** Least and most CPU of a warm-up, ms. */
+const WARM_UP_MS = QUICK ? [300, 600] : [1200, 4000]
 const MOST_ERROR = 0.03
 const [CLIENT_CORE, SERVER_CORE] = [0, 1]
-const onTiming = () => {}
-/** @type {Record<string, object | null>} */
-const VARIANTS = {
-  stock: null,
-  'stock again': null,
-  onewrite: {},
-  on_timing: { onTiming },
-  'every event': { onTiming, listener: { onEvent () {} } }
-}
-/** Name, kind of call, callers, connections. @type {[string, string, number, number][]} */
-const CLIENTS = [['undici, 50 callers', 'buffer', 50, 10], ['node:http, 10 callers', 'http', 10, 10]]
-/** At most this many times stock. @type {Record<string, number[]>} */
-const GOALS = { onewrite: [1.02, 1.03], on_timing: [1.1, 1.1], 'every event': [1.15, 1.15] }
-const NAMES = Object.keys(VARIANTS)
+const COMMAND = 'make -C node bench'
+const VARIANTS = ['stock', 'stock again', 'onewrite', 'on_timing', 'every event', 'OpenTelemetry']
+const { version } = JSON.parse(readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8'))
+/** Goals are at most this many times stock. */
+const LIBRARIES = [
+  { library: 'undici', base: `undici ${version}`, callers: 50, file: 'results.json', goals: { onewrite: 1, on_timing: 1.06, 'every event': 1.12 } },
+  { library: 'http', base: 'node:http', callers: 10, file: 'results-http.json', goals: { onewrite: 1.02, on_timing: 1.15, 'every event': 1.22 } }
+]
 
-if (process.argv[2] === 'set') await runSet(Number(process.argv[3]), Number(process.argv[4]), process.argv[5])
-else process.exit(await main(Number(process.argv[2] ?? 7), Number(process.argv[3] ?? 40)))
+process.exit(await main())
 
-/** One set: sends its parent the CPU of a call of each variant by round, µs. */
-async function runSet (index, rounds, port) {
-  const [, kind, callers, connections] = CLIENTS[index]
-  const calls = Object.fromEntries(shuffled(NAMES).map((name) =>
-    [name, callOf(kind, connections, VARIANTS[name], `http://127.0.0.1:${port}/`)]))
-  const round = async () => {
-    const cpu = {}
-    // In a fixed order each variant would always run behind the same one, whose garbage it has to collect.
-    for (const name of shuffled(NAMES)) cpu[name] = (await slice(calls[name], callers, SLICE_MS)).cpu
-    return cpu
+async function main () {
+  const about = { runtime: `Node ${process.versions.node}`, commit: commit(), date: new Date().toISOString().slice(0, 10), command: COMMAND }
+  const origin = started(SERVER_CORE, 'origin.js')
+  const [port] = await once(origin, 'message')
+  const groups = LIBRARIES.map(() => [])
+  for (let group = 0; group < GROUPS; group++) {
+    for (const [index, { library, callers }] of LIBRARIES.entries()) groups[index]?.push(await measure(library, callers, `http://127.0.0.1:${port}/`))
   }
-  await warmUp(() => calls[shuffled(NAMES)[0]](), callers)
-  const measured = []
-  while (measured.length < rounds + UNMEASURED) measured.push(await round())
-  process.send?.(measured.slice(UNMEASURED), () => process.exit())
+  stop(origin)
+  const results = LIBRARIES.map(({ base, callers, goals }, index) =>
+    ({ language: 'node', base, ...about, rows: VARIANTS.map((variant) => rowOf(variant, callers, goals[variant], groups[index])) }))
+  console.log(results.map((result) => `${titleOf(result)}\n\n${table(result)}\n\n${verdict(result)}\n`).join('\n'))
+  if (QUICK) console.log('A quick run: the figures say nothing, and nothing is written.')
+  else write(results)
+  return QUICK || results.every(isPublishable) ? 0 : 2
 }
 
-async function main (sets, rounds) {
-  const origin = fork(fileURLToPath(new URL('origin.js', import.meta.url)))
-  pin(SERVER_CORE, origin)
-  const [[port]] = await once(origin, 'message')
-  const rows = []
+/** The commit of the checkout; a + says that sources differ from it. */
+function commit () {
+  const git = (...words) => execFileSync('git', words, { cwd: fileURLToPath(new URL('..', import.meta.url)), encoding: 'utf8' }).trim()
   try {
-    for (const index of CLIENTS.keys()) {
-      const measured = []
-      for (let set = 0; set < sets; set++) measured.push(await measure(index, port, rounds))
-      for (const variant of NAMES) {
-        const row = rowOf(index, variant, measured)
-        console.log(`${row.name}: ${row.ratio} (${row.min} to ${row.max}), ${row.cpu} µs`)
-        rows.push(row)
-      }
-    }
-  } finally {
-    origin.kill()
+    return git('rev-parse', '--short=8', 'HEAD') + (git('status', '--porcelain', '--untracked-files=no', 'src', 'bench/*.js') && '+')
+  } catch {
+    return 'unknown'
   }
-  const unsure = rows.find(({ name, ratio }) => name.startsWith('stock again') && Math.abs(ratio - 1) > MOST_ERROR)
-  if (unsure !== undefined) {
-    console.error(`not written: stock differs from itself by more than ${MOST_ERROR * 100} % (${unsure.name}: ${unsure.ratio})`)
-    return 2
-  }
-  write(rows, sets, rounds)
-  return 0
 }
 
-/** Without it the scheduler puts client and server now on one core and now on two, which is most of the noise. */
-function pin (core, { pid }) {
+/** A process on a core of its own: else the scheduler puts client and server now on one and now on two, which is most of the noise. */
+function started (core, file, ...words) {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), words.map(String))
+  child.on('exit', (status) => { if (status) process.exit(1) })
   try {
-    if (os.availableParallelism() > 1) execFileSync('taskset', ['-acp', String(core), String(pid)], { stdio: 'ignore' })
+    if (os.availableParallelism() > 1) execFileSync('taskset', ['-acp', String(core), String(child.pid)], { stdio: 'ignore' })
   } catch {}
+  return child
 }
 
-/** @returns {Promise<Record<string, number>[]>} by round: the CPU of a call of each variant, µs */
-async function measure (index, port, rounds) {
-  const child = fork(ME, ['set', String(index), String(rounds), String(port)])
-  pin(CLIENT_CORE, child)
-  return (await once(child, 'message', { signal: AbortSignal.timeout(MOST_MS) }))[0]
+function stop (child) {
+  child.removeAllListeners('exit')
+  child.kill()
+}
+
+/** @returns {Promise<Record<string, number>>} by variant: the CPU of a call, µs */
+async function measure (library, callers, url) {
+  const clients = {}
+  const cpu = {}
+  for (const variant of shuffled(VARIANTS)) {
+    clients[variant] = started(CLIENT_CORE, 'client.js', library, variant, callers, url, ...WARM_UP_MS)
+    await once(clients[variant], 'message')
+    cpu[variant] = 0
+  }
+  for (let turn = -UNMEASURED; turn < TURNS; turn++) {
+    // In a fixed order each variant would always find the caches as the same other one left them.
+    for (const variant of shuffled(VARIANTS)) {
+      clients[variant].send(CALLS)
+      const [used] = await once(clients[variant], 'message')
+      if (turn >= 0) cpu[variant] += used / CALLS / TURNS
+    }
+  }
+  Object.values(clients).forEach(stop)
+  return cpu
 }
 
 function shuffled (names) {
@@ -102,36 +102,52 @@ function shuffled (names) {
 }
 
 function median (values) {
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]
+  const sorted = values.toSorted((a, b) => a - b)
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2
 }
 
-/** @param {Record<string, number>[][]} measured by set and round */
-function rowOf (index, variant, measured) {
-  const ratios = measured.map((set) => median(set.map((cpu) => cpu[variant] / cpu.stock)))
-  const [min, ratio, max] = [Math.min(...ratios), median(ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
-  const cpu = Number(median(measured.flat().map((each) => each[variant])).toFixed(1))
-  return { name: `${variant}, ${CLIENTS[index]?.[0]}`, goal: GOALS[variant]?.[index] ?? '', ratio, min, max, n: ratios.length, cpu }
+function rowOf (variant, callers, goal, groups) {
+  const ratios = groups.map((cpu) => cpu[variant] / cpu.stock)
+  const [ratio, min, max] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
+  return { name: `${variant}, ${callers} callers`, ratio, min, max, n: ratios.length, goal, cpu_us: groups.map((cpu) => Number(cpu[variant].toFixed(2))) }
 }
 
-function write (rows, sets, rounds) {
-  const { version } = JSON.parse(readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8'))
-  const [base, runtime, date] = [`undici ${version}`, `Node ${process.versions.node}`, new Date().toISOString().slice(0, 10)]
-  const command = 'make -C node bench'
-  const commit = execFileSync('git', ['describe', '--always', '--dirty=+', '--exclude=*'], { encoding: 'utf8' }).trim()
-  const lines = rows.map(({ name, goal, ratio, min, max, cpu }) =>
-    `| ${name} | ${cpu} | ${ratio.toFixed(2)} | ${min.toFixed(2)} to ${max.toFixed(2)} | ${goal} |`)
+function errorOf ({ rows }) {
+  return Math.abs(rows.find(({ name }) => name.startsWith('stock again')).ratio - 1)
+}
+
+function isPublishable (result) {
+  return errorOf(result) <= MOST_ERROR
+}
+
+function verdict (result) {
+  return `Stock differs from stock by ${(errorOf(result) * 100).toFixed(1)} %` +
+    (isPublishable(result) ? '.' : `, more than ${MOST_ERROR * 100} %: **these figures are not publishable**.`)
+}
+
+function titleOf ({ base, rows }) {
+  return `## ${base},${rows[0].name.split(',')[1]}`
+}
+
+function table ({ rows }) {
+  const lines = rows.map(({ name, n, ratio, min, max, goal, cpu_us: cpu }) =>
+    `| ${name.split(',')[0]} | ${n} | ${median(cpu).toFixed(1)} | ${ratio.toFixed(2)} | ${min.toFixed(2)}–${max.toFixed(2)} | ${goal?.toFixed(2) ?? ''} |`)
+  return ['| row | n | CPU µs | × stock | lowest–highest | goal |', '|---|---:|---:|---:|---|---:|', ...lines].join('\n')
+}
+
+function write (results) {
+  for (const [index, result] of results.entries()) {
+    writeFileSync(new URL(LIBRARIES[index]?.file ?? '', import.meta.url), `${JSON.stringify(result, null, 1)}\n`)
+  }
+  const [{ runtime, commit, date }] = results
+  const sections = results.map((result) => `${titleOf(result)}\n\n${verdict(result)}\n${isPublishable(result) ? `\n${table(result)}\n` : ''}`)
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
-CPU of the client for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second stock client and shows the error.
+CPU of the client's process for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second process of stock: its ratio is the error of the method. "OpenTelemetry" is its instrumentation with its SDK and no exporter.
 
-The five clients take turns in one process, in slices of ${SLICE_MS} ms, in a new order each round. So they share heap and compiled code; processes of their own differ by more than the cost. A row is the median of ${sets} processes with ${rounds} rounds each, the least and the most.
+n groups of processes, one per variant; ${TURNS} turns of ${CALLS} calls each, after a warm-up. A row is the median group, the lowest and the highest. [results.json](results.json) and [results-http.json](results-http.json) have the CPU of each process.
 
-Made by \`${command}\` with ${runtime}, ${base}, on ${os.cpus().length} cores, commit ${commit}, ${date}.
+\`${COMMAND}\`, commit ${commit}, ${date}, ${runtime}, ${os.cpus().length} cores.
 
-| row | CPU µs | × stock | range | goal |
-|---|---:|---:|---|---|
-${lines.join('\n')}
-`)
-  const json = { language: 'node', base, runtime, commit, date, command, rows: rows.map(({ cpu, goal, ...row }) => row) }
-  writeFileSync(new URL('results.json', import.meta.url), `${JSON.stringify(json, null, 2)}\n`)
+${sections.join('\n')}`)
 }

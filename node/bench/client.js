@@ -1,0 +1,97 @@
+// A client of the bench, a process of its own, so that its CPU is that of one variant.
+// usage, by bench.js: client.js undici|http VARIANT CALLERS URL LEAST-MS MOST-MS
+// It warms up and sends its parent the number of those calls. For each number from its parent it makes as many calls, and sends the CPU µs.
+
+import http from 'node:http'
+import { createRequire } from 'node:module'
+import * as undici from 'undici'
+import { Agent, HttpAgent } from '../src/index.js'
+
+const CONNECTIONS = 10
+const BODY = Buffer.alloc(200, 'x')
+/** Calls of a part of the warm-up, and the parts that are compared: the first half with the second. */
+const [PART, PARTS] = [500, 20]
+/** Largest difference of the halves when the compiler has done its work. */
+const SETTLED = 0.02
+
+const [, , library, variant = '', callers, url = '', leastMs, mostMs] = process.argv
+/** Calls of the hook or the listener, or spans. */
+let seen = 0
+
+/** It reads what most hooks read. */
+const onTiming = (timing) => { if (timing.status === 200 && timing.totalNs > 0) seen++ }
+/** @type {Record<string, () => object | null | Promise<null>>} our options, null for stock */
+const VARIANTS = {
+  stock: () => null,
+  'stock again': () => null,
+  onewrite: () => ({}),
+  on_timing: () => ({ onTiming }),
+  'every event': () => ({ onTiming, listener: { onEvent () {} } }),
+  OpenTelemetry: instrument
+}
+
+/** As its SDK for Node sets it up. A processor in place of the exporter counts the spans. */
+async function instrument () {
+  const { context, propagation, trace } = await import('@opentelemetry/api')
+  const { AsyncLocalStorageContextManager } = await import('@opentelemetry/context-async-hooks')
+  const { W3CTraceContextPropagator } = await import('@opentelemetry/core')
+  const { TracerProvider } = await import('@opentelemetry/sdk-trace')
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
+  const counter = { onStart () {}, onEnd () { seen++ }, async forceFlush () {}, async shutdown () {} }
+  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [counter] }))
+  if (library === 'undici') {
+    const { UndiciInstrumentation } = await import('@opentelemetry/instrumentation-undici')
+    new UndiciInstrumentation().enable()
+  } else {
+    const { HttpInstrumentation } = await import('@opentelemetry/instrumentation-http')
+    new HttpInstrumentation().enable()
+    // It patches what is required after it; the import of this file gives the same object.
+    createRequire(import.meta.url)('http')
+  }
+  return null
+}
+
+/** @param {any} ours */
+function callOf (ours) {
+  if (library === 'undici') {
+    const dispatcher = ours === null ? new undici.Agent({ connections: CONNECTIONS }) : new Agent({ connections: CONNECTIONS, ...ours })
+    return async () => (await undici.request(url, { dispatcher, method: 'POST', body: BODY })).body.dump()
+  }
+  const options = { keepAlive: true, maxSockets: CONNECTIONS, ...ours }
+  const agent = ours === null ? new http.Agent(options) : new HttpAgent(options)
+  return () => new Promise((resolve, reject) => {
+    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(BODY)
+  })
+}
+
+const call = callOf(await VARIANTS[variant]?.())
+let made = 0
+
+/** Makes so many calls, each caller one after the other. @returns {Promise<number>} their CPU, µs */
+async function cpuOf (calls) {
+  let left = calls
+  const caller = async () => { while (left-- > 0) await call() }
+  const start = process.cpuUsage()
+  await Promise.all(Array.from({ length: Number(callers) }, caller))
+  const { user, system } = process.cpuUsage(start)
+  made += calls
+  return user + system
+}
+
+async function warmUp () {
+  const costs = []
+  const sum = (part) => part.reduce((all, one) => all + one, 0)
+  const isSettled = () => {
+    const last = costs.slice(-PARTS)
+    return last.length === PARTS && Math.abs(sum(last.slice(PARTS / 2)) / sum(last.slice(0, PARTS / 2)) - 1) <= SETTLED
+  }
+  while (sum(costs) < Number(mostMs) * 1000 && (sum(costs) < Number(leastMs) * 1000 || !isSettled())) costs.push(await cpuOf(PART))
+}
+
+process.on('disconnect', () => process.exit())
+await warmUp()
+// A hook that is never called costs nothing.
+if (!/^stock|^onewrite/.test(variant) && seen < made * 0.99) throw new Error(`${variant}: ${seen} of ${made} calls were seen`)
+process.on('message', async (calls) => process.send?.(await cpuOf(calls)))
+process.send?.(made)
