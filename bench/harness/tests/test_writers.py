@@ -199,9 +199,8 @@ def test_a_writer_of_java_that_splits_is_seen(client: str, tmp_path: Path) -> No
 
 
 def compiled(mutant: dict[str, Any], folder: Path) -> Path:
-    """The classes of the changed source. The file is found by its name, whatever module and package it is in."""
-    name = Path(mutant["source"]).name
-    (source,) = (path for path in (REPOSITORY / "java").glob(f"*/src/main/java/**/{name}"))
+    """The classes of the changed source."""
+    source = REPOSITORY / "java" / mutant["source"]
     whole = source.read_text()
     assert whole.count(mutant["from"]) == 1, f"{DRIVER}/mutants.yaml does not fit {source} any more"
     folder.mkdir()
