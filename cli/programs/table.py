@@ -18,7 +18,10 @@ HEAD = ("server", "condition", "OW201 split", "OW202 Nagle on", "OW205 stall")
 BEGIN, END = "<!-- measured:servers -->\n", "<!-- /measured:servers -->\n"
 
 
-def row(program: ServerProgram, report: dict[str, Any]) -> str:
+def row(program: ServerProgram, report: dict[str, Any]) -> str | None:
+    """The server's line in the table; None where no rule found anything."""
+    if all(finding["state"] == "ok" for finding in report["findings"] if finding["rule"] in RULES):
+        return None
     cells = [program.server, program.condition]
     findings = {finding["rule"]: finding for finding in report["findings"]}
     for rule in RULES:
@@ -36,13 +39,18 @@ def row(program: ServerProgram, report: dict[str, Any]) -> str:
 def main(arguments: list[str]) -> int:
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
     controls: list[float] = []
+    clean: list[str] = []
     for program in SERVERS:
         if not program.needs():
             print(f"not here, and left out: {program}", file=sys.stderr)
             continue
         report = run_server(program)
-        lines.append(row(program, report))
-        print(lines[-1], flush=True)
+        line = row(program, report)
+        if line is None:
+            clean.append(f"{program.server} ({program.condition})")
+        else:
+            lines.append(line)
+        print(line or f"nothing found: {clean[-1]}", flush=True)
         controls.append(report["control_ms"])
         if found_in(report) != program.found or report["problem"]:
             print(f"not as expected: {program}: {found_in(report)} {report['problem'] or ''}", file=sys.stderr)
@@ -50,7 +58,12 @@ def main(arguments: list[str]) -> int:
         return 1
     measured = f"Measured on Linux {platform.release().partition('-')[0]}"
     beside = f"the control that splits with Nagle on lost {min(controls):.0f} to {max(controls):.0f} ms beside each of them"
-    lines += ["", f"{measured}; {beside}. Empty: could not be seen, or does not apply."]
+    lines += [
+        "",
+        f"Nothing found: {', '.join(clean)}.",
+        "",
+        f"{measured}; {beside}. Empty: could not be seen, or does not apply.",
+    ]
     if "--no-page" not in arguments:
         before, rest = PAGE.read_text().split(BEGIN)
         PAGE.write_text(before + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
