@@ -1,5 +1,5 @@
 // A client of the bench, a process of its own, so that its CPU is that of one variant.
-// usage, by bench.js: client.js undici|http VARIANT CALLERS URL LEAST-MS MOST-MS
+// Usage, by bench.js: client.js undici|http VARIANT CALLERS URL LEAST-MS MOST-MS.
 // It warms up and sends its parent the number of those calls. For each number from its parent it makes as many calls, and sends the CPU µs.
 
 import http from 'node:http'
