@@ -196,11 +196,6 @@ public final class TimedCall implements Timing {
         return current;
     }
 
-    /** Whether the call is under way. */
-    public boolean isOpen() {
-        return !ended;
-    }
-
     /** Whether a listener gets events. */
     public boolean wantsEvents() {
         return events;
@@ -277,10 +272,6 @@ public final class TimedCall implements Timing {
         ends(Phase.DNS, at, TimingEvent.Type.DNS_END, null);
     }
 
-    public void connectStart(long at) {
-        connectStart(at, null);
-    }
-
     /**
      * The TCP connect begins.
      *
@@ -312,28 +303,6 @@ public final class TimedCall implements Timing {
     public void proxy(@Nullable String address) {
         if (current != null) {
             current.proxy = address;
-        }
-    }
-
-    /**
-     * The connection was made for this attempt, and is reported only now. Ignored when it was made for another: then a
-     * later step of this attempt was reported before.
-     *
-     * @param tlsEnded 0 without TLS
-     */
-    public void connected(long connectStarted, long connectEnded, long tlsEnded) {
-        TimedAttempt attempt = current;
-        if (attempt == null
-                || connectEnded == 0
-                || connectStarted < attempt.startOf(Phase.TOTAL)
-                || Math.max(connectEnded, tlsEnded) <= lastNanos) {
-            return;
-        }
-        connectStart(connectStarted);
-        connectEnd(connectEnded);
-        if (tlsEnded > 0) {
-            tlsStart(connectEnded);
-            tlsEnd(tlsEnded);
         }
     }
 

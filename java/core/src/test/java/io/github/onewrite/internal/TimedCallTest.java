@@ -89,7 +89,7 @@ class TimedCallTest {
                 },
                 () -> {
                     call.dnsEnd(at());
-                    call.connectStart(at());
+                    call.connectStart(at(), null);
                 },
                 () -> {
                     call.connectEnd(at());
@@ -135,7 +135,7 @@ class TimedCallTest {
         call.attempt(at());
         call.dnsStart(at(), "localhost");
         call.dnsEnd(at());
-        call.connectStart(at());
+        call.connectStart(at(), null);
         call.failed(at(), ErrorKind.CONNECT, new IllegalStateException());
         assertEquals(
                 "call_start attempt_start dns_start dns_end connect_start connect_end attempt_end call_end", names());
@@ -147,7 +147,7 @@ class TimedCallTest {
         TimedCall call = start();
         call.attempt(at());
         call.cancelled(at());
-        call.connectStart(at());
+        call.connectStart(at(), null);
         call.requestStart(at());
         call.responseStart(at());
         call.attempt(at());
@@ -319,7 +319,7 @@ class TimedCallTest {
         TimedCall call = start(hooks(timings::add, (method, url, tag) -> slow));
         HookQueue queue = new HookQueue();
         queue.run(() -> call.attempt(at()));
-        Thread first = new Thread(() -> queue.run(() -> call.connectStart(at())));
+        Thread first = new Thread(() -> queue.run(() -> call.connectStart(at(), null)));
         first.start();
         assertTrue(inHook.await(30, TimeUnit.SECONDS));
         queue.run(() -> call.connectEnd(at()));

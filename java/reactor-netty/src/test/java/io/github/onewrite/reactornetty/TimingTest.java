@@ -354,7 +354,8 @@ class TimingTest implements AppliedTwice {
             Timing timing = calls.next();
             assertTrue(timing.connectNanos().isPresent(), timing::toString);
             assertEquals(tls, timing.tlsNanos().isPresent(), timing::toString);
-            assertTrue(only(timing).writes().orElseThrow() <= 2, timing::toString);
+            // SslHandler itself flushes what is written while its handshake ends.
+            assertTrue(only(timing).writes().orElseThrow() <= (tls ? 2 : 1), timing::toString);
         }
     }
 }

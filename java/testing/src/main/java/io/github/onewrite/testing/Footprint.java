@@ -59,6 +59,13 @@ public final class Footprint {
         assertEquals(List.of(), reachable, "still reachable");
     }
 
+    /** Of the heap, after a collection. */
+    public static long usedBytes() {
+        System.gc();
+        System.gc();
+        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    }
+
     /** The least that one of these calls allocates on this thread: the rest is the JVM's, at its time. */
     public static long allocatedBytes(int calls, Callable<?> call) throws Exception {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
