@@ -104,6 +104,9 @@ def table(rows)
     connection over loopback; a heap of 200,000 slots; #{GROUPS} groups of processes, #{BLOCKS} turns of #{REQUESTS} requests each: the
     median group, the smallest and the largest. "every event" is a listener whose on_event gets all events. #{costs}.
 
+    There is no row beside OpenTelemetry: Debian has no opentelemetry-sdk and opentelemetry-instrumentation-net_http; it
+    needs those from RubyGems.
+
     | variant | ratio | range |
     |---|---:|---|
     #{lines.join("\n")}

@@ -19,9 +19,7 @@ module Onewrite
         call = sock.onewrite_call if Socket === sock
         return onewrite_stock_read_status_line(sock) unless call
 
-        # From net-protocol 0.2.1 on, bytes that were read stay in the buffer, before an offset.
-        buffer = sock.instance_variable_get(:@rbuf)
-        sock.__send__(:rbuf_fill) if buffer.bytesize <= (sock.instance_variable_get(:@rbuf_offset) || 0)
+        sock.onewrite_fill
         now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         sent = call.request_end
         if sent && now - sent > Timing::SOON_NS

@@ -68,8 +68,7 @@ module Onewrite
     # are private, and no known gem patches them, except Semian, which prepends `transport_request`.
     module Session
       CALL = Hooks::CALL
-      NO_LENGTH = ["0"].freeze
-      private_constant :CALL, :NO_LENGTH
+      private_constant :CALL
 
       private
 
@@ -202,13 +201,13 @@ module Onewrite
             call.listen(hooks.listeners, req) unless hooks.listeners.empty?
           end
           result =
-            if block
+            if block_given? # not `block`, which makes a Proc and moves the variables of its callers to the heap
               onewrite_stock_transport_request(req) do |res|
                 socket = @socket
                 socket.onewrite_taken = false if Socket === socket
                 response = res
                 if call && (call.listeners || !res.instance_variable_get(:@body_exist) ||
-                            res.instance_variable_get(:@header)["content-length"] == NO_LENGTH)
+                            ((lengths = res.instance_variable_get(:@header)["content-length"]) && lengths[0] == "0"))
                   call.answered(res)
                 end
                 inside = true
@@ -221,7 +220,7 @@ module Onewrite
               onewrite_stock_transport_request(req)
             end
           finished = true
-          call.finish(req, nil, true, result, @socket && !@socket.closed?, block) if call
+          call.finish(req, nil, true, result, @socket && !@socket.closed?, block_given?) if call
           result
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise

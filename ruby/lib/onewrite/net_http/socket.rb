@@ -99,13 +99,23 @@ module Onewrite
         @onewrite_sending = false # unless a Fiber is never resumed
       end
 
+      # Writes one String now and makes no Array. Its `super` is the library's `write`, under its second name too.
+      def write(str)
+        onewrite_start if @onewrite_writes == 0
+        @onewrite_writes += 1
+        size = super(str)
+        @onewrite_bytes += size if size.is_a?(Integer)
+        size
+      end
+      alias onewrite_put write
+
       # Keeps a copy, because the program or the library may change the String. A dup will not do: IO.copy_stream reads into a
       # String without giving up what others share with it.
-      def write(*strs)
+      def write(*strs) # rubocop:disable Lint/DuplicateMethods -- the one above has its second name
         return super unless @onewrite_sending
 
+        str = strs[0]
         if (held = @onewrite_held)
-          str = strs[0]
           if strs.size == 1 && str.instance_of?(String) && held.bytesize + (size = str.bytesize) <= @onewrite_limit
             @onewrite_held = Encoding.compatible?(held, str) ? held + str : [held, str].pack("a*a*")
             return size
@@ -116,19 +126,24 @@ module Onewrite
           strs = onewrite_chunk(strs)
           return strs if strs.is_a?(Integer)
         end
-        if @onewrite_writes == 0 && (call = @onewrite_call)
-          call.request_start = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-          call.emit(:request_start, call.request_start) if call.listeners
-        end
+        return onewrite_put(strs[0]) if strs.size == 1
+
+        onewrite_start if @onewrite_writes == 0
         @onewrite_writes += 1
         size = super(*strs)
         @onewrite_bytes += size if size.is_a?(Integer)
         size
       end
       alias << write
-      # What was held: not seen again by a method that a gem put over `write` of this object, which had it before.
-      alias onewrite_put write
-      private :onewrite_put
+      # Of what was held: not seen again by a method that a gem put over `write` of this object, which had it before.
+      alias onewrite_write write
+      private :onewrite_put, :onewrite_write
+
+      # Reads more, unless something is left of what was read. From net-protocol 0.2.1 on that stays in the buffer, before an
+      # offset.
+      def onewrite_fill
+        rbuf_fill if @rbuf.bytesize <= (defined?(@rbuf_offset) ? @rbuf_offset : 0)
+      end
 
       # Whoever takes the io may write to it or wait for it.
       def io
@@ -145,6 +160,13 @@ module Onewrite
         @onewrite_requests = @onewrite_bytes = @onewrite_writes = @onewrite_limit = 0
         @onewrite_sending = @onewrite_taken = @onewrite_chunks = @onewrite_by_library = false
         @onewrite_held = @onewrite_call = @onewrite_opening = @onewrite_idle_since = @onewrite_common = @onewrite_counters = nil
+      end
+
+      def onewrite_start
+        return unless (call = @onewrite_call)
+
+        call.request_start = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        call.emit(:request_start, call.request_start) if call.listeners
       end
 
       # Writes what is held.
@@ -172,7 +194,7 @@ module Onewrite
             onewrite_put(held) unless held.empty?
             str = str.byteslice(cut, str.bytesize - cut) if cut > 0
           end
-          size += onewrite_put(str)
+          size += onewrite_write(str)
         end
         size
       end
