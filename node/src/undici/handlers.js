@@ -142,8 +142,11 @@ export class Handler extends Call {
     else this.complete()
   }
 
-  /** The record, which hooks may keep, leads to nothing of the request. */
-  letGo () { this.inner = this.signal = null }
+  /** The record, which hooks may keep, leads to nothing of the request. @param {any} [error] */
+  letGo (error) {
+    // For a 407 of a proxy that forwards, undici calls the handler with an error, and then with the body.
+    if (!this.lastAttempt?.acquiredNs || read(error, 'code') !== 'UND_ERR_INVALID_ARG') this.inner = this.signal = null
+  }
 }
 
 const MANUAL = { requireManualDestroy: true }
@@ -225,7 +228,7 @@ class LegacyHandler extends Handler {
     this.failed(error)
     try {
       const result = this.inner?.onError(error)
-      this.letGo()
+      this.letGo(error)
       return result
     } finally {
       this.leave(before)
@@ -293,7 +296,7 @@ class ControllerHandler extends Handler {
     this.failed(error)
     try {
       const result = this.inner?.onResponseError?.(controller, error)
-      this.letGo()
+      this.letGo(error)
       return result
     } finally {
       this.leave(before)
