@@ -40,7 +40,7 @@ def test_status_says_what_is_patched() -> None:
     assert found["enabled"]
     assert found["off_because"] is None
     assert found["base"] == {"name": "urllib3", "version": urllib3.__version__}
-    assert found["patches"]["urllib3.poolmanager.PoolManager.urlopen"] == "stock", "no hook"
+    assert found["patches"]["urllib3.poolmanager.PoolManager.urlopen"] == "patched"
 
 
 def test_status_says_what_is_off() -> None:

@@ -167,7 +167,8 @@ class TimedRequest extends Call {
     const response = this.response ?? request.res ?? null
     // The program may have removed the listener for 'socket'.
     const socket = this.socket ?? request.socket
-    this.leaveRequest()
+    request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
+      .off('close', this.onClose)
     if (!this.running) return
     if (response !== null && !this.answered) this.head(response.statusCode)
     if (response?.upgrade) return this.over(false)
@@ -197,15 +198,11 @@ class TimedRequest extends Call {
     this.letGo()
   }
 
-  leaveRequest () {
-    this.request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
-      .off('close', this.onClose)
-  }
-
   /** The record, which hooks may keep, leads to nothing of the request. */
   letGo () {
     this.close()
-    this.leaveRequest()
+    this.request.off('close', this.onClose).off(errorMonitor, this.onError).off('information', this.onInformation)
+      .off('socket', this.onSocket)
     this.request = this.response = this.socket = this.options = this.failure = null
     this.onSocket = this.onInformation = this.onError = this.onClose = nothing
   }

@@ -39,7 +39,14 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
     const call = callOf(this, opts, handler)
-    return call === null ? super.dispatch(opts, handler) : send(call, super.dispatch, this, opts)
+    if (call === null) return super.dispatch(opts, handler)
+    if (isInHook()) return sendLater(call, () => super.dispatch(opts, call))
+    try {
+      return super.dispatch(opts, call)
+    } catch (error) {
+      call.threw(error)
+      throw error
+    }
   }
 
   /** Above the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
@@ -59,29 +66,33 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
  */
 export function callOf (self, opts, handler, place) {
   const config = /** @type {ClientConfig} */ (self[kConfig])
-  if (!config.timed) return null
-  const hooks = hooksOf(config)
+  const hooks = config.timed ? hooksOf(config) : null
+  if (hooks === null) return null
   // A dispatcher of ours above has begun the call, or the attempt.
   if (handler instanceof Handler && handler.line === null && handler.running) {
-    if (hooks !== null && handler.sources !== config.source) handler.join(config)
+    if (handler.sources !== config.source) handler.join(config)
     return handler
   }
-  if (hooks === null) return null
   if (place === 'above') nesting = true
   // undici 7 hides a handler of ours in one of its own from a client.
   const alone = !nesting && place === undefined
   return handlerFor(config, hooks, opts, handler, self[kOrigin], alone, place === 'above')
 }
 
-/** @param {Handler} call @param {Dispatch} dispatch a method of `self` @param {any} self @param {any} opts */
-export function send (call, dispatch, self, opts) {
-  if (isInHook()) {
-    // It may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
-    afterHook(() => send(call, dispatch, self, opts))
-    return true
-  }
+/**
+ * A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
+ * @param {Handler} call @param {() => boolean} dispatch @returns {true}
+ */
+export function sendLater (call, dispatch) {
+  afterHook(() => send(call, dispatch))
+  return true
+}
+
+/** @param {Handler} call @param {() => boolean} dispatch @returns {boolean} */
+export function send (call, dispatch) {
+  if (isInHook()) return sendLater(call, dispatch)
   try {
-    return dispatch.call(self, opts, call)
+    return dispatch()
   } catch (error) {
     call.threw(error)
     throw error
@@ -96,6 +107,6 @@ export function send (call, dispatch, self, opts) {
 export function uppermost (self) {
   return (dispatch) => (opts, handler) => {
     const call = callOf(self, opts, handler, 'above')
-    return call === null ? dispatch(opts, handler) : send(call, dispatch, undefined, opts)
+    return call === null ? dispatch(opts, handler) : send(call, () => dispatch(opts, call))
   }
 }

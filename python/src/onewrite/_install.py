@@ -4,9 +4,9 @@ install() replaces functions of urllib3's classes:
 
 - ``HTTPConnection.__init__``. Each connection made from then on gets a class with onewrite's in front of its own.
   botocore, docker, vcrpy, urllib3's SOCKS support and users' own code derive from this class;
+- ``HTTPConnectionPool.__init__``, for the times of a pool's requests;
 - ``HTTPConnectionPool._get_conn``, which reaches pools that are older, and their closed connections;
-- with the first hook ``HTTPConnectionPool.__init__`` and ``PoolManager.urlopen``: a redirect to another host is an
-  attempt of the same call, and only the manager sees that.
+- ``PoolManager.urlopen``: a redirect to another host is an attempt of the same call, and only the manager sees that.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ._settings import Arguments, Installation, installations, silenced
 from ._timing.hooks import drain, hook_failures
 from ._timing.record import current
 from ._urllib3.connection import OneWrite, adopt
-from ._urllib3.manager import TimedManager
-from ._urllib3.pool import TimedPool, hooks_of, run
+from ._urllib3.manager import Manager
+from ._urllib3.pool import Pool, hooks_of, run
 from ._version import __version__
 
 _Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
@@ -39,10 +39,11 @@ _Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
 
 def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
     def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        bound = below.__get__(self, type(self))  # a tracer's wrapper has to be bound
         hooks = hooks_of(self)
-        if (hooks is None and current.get() is None) or isinstance(self, TimedManager):
-            return below(self, method, url, *args, **kwargs)
-        return run(hooks, self, None, below.__get__(self, type(self)), method, url, args, kwargs)
+        if (hooks is None and current.get() is None) or isinstance(self, Manager):
+            return bound(method, url, *args, **kwargs)
+        return run(hooks, self, None, bound, method, url, args, kwargs)
 
     return urlopen
 
@@ -52,8 +53,8 @@ def _pool_get_conn(below: typing.Any) -> typing.Callable[..., typing.Any]:
         conn = below.__get__(self, type(self))(timeout)  # a tracer's wrapper has to be bound
         if not isinstance(conn, OneWrite) and installations.active and getattr(conn, "sock", self) is None:
             adopt(conn)  # it connects next
-        if installations.hooks is not None and not isinstance(self, TimedPool) and _front.put(TimedPool, self):
-            _front.miss("the first request of a pool that is older than the first hook")
+        if installations.active and not isinstance(self, Pool) and _front.put(Pool, self) and installations.hooks:
+            _front.miss("the first request of a pool that is older than install()")
         return conn
 
     return _get_conn
@@ -62,7 +63,7 @@ def _pool_get_conn(below: typing.Any) -> typing.Callable[..., typing.Any]:
 _PLACES = (
     (_Connection, "__init__", _front.after_init(installations, adopt)),
     (_Pool, "_get_conn", _pool_get_conn),
-    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(TimedPool, pool))),
+    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(Pool, pool))),
     (_Manager, "urlopen", _manager_urlopen),
 )
 
@@ -70,7 +71,7 @@ _PLACES = (
 def install(**options: Unpack[Arguments]) -> Installation:
     """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
 
-    Call it early: connections that are open already stay as they are, and a pool that is older than the first hook is
+    Call it early: connections that are open already stay as they are, and a pool that is older than install() is
     recorded from its second request on. Safe from any thread. Called again, it adds its hooks to those that are there,
     and its options replace those it names; None leaves an option as it is. ``hooks_disabled=True`` ends all hooks of
     this process. With ``ONEWRITE_DISABLED=true`` it does nothing.
@@ -87,7 +88,7 @@ def install(**options: Unpack[Arguments]) -> Installation:
     with installations.lock:
         installation = installations.add(options)
         if installations.active:
-            for owner, name, make in _PLACES if installations.hooks is not None else _PLACES[:2]:
+            for owner, name, make in _PLACES:
                 _front.place(owner, name, make)
     return installation
 
@@ -125,7 +126,7 @@ class Status:
     #: How many hooks of install() are called, and how many times a hook of this process raised.
     hooks: int
     hook_errors: int
-    #: How many were not reached: first requests of pools older than the first hook, objects whose class cannot change.
+    #: How many were not reached: first requests of pools older than install(), objects whose class cannot change.
     missed: int
 
     def to_dict(self) -> dict[str, typing.Any]:

@@ -8,7 +8,7 @@ import requests.adapters
 
 from ._front import put
 from ._settings import KEYWORDS, take
-from ._urllib3.manager import Manager, TimedManager
+from ._urllib3.manager import Manager
 
 __all__ = ["Adapter"]
 
@@ -33,7 +33,7 @@ class Adapter(requests.adapters.HTTPAdapter):
 
     def _onewrite(self, manager: typing.Any) -> typing.Any:
         given, hooks = take({**self._onewrite_keywords})
-        if put(TimedManager if hooks else Manager, manager):
+        if put(Manager, manager):
             manager._onewrite_given, manager._onewrite_hooks = given, hooks
         return manager
 

@@ -153,7 +153,7 @@ class Attempt:
 #: What a record has while its call runs; None in a sealed one.
 _LIVE = (
     "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "queue",
-    "reading", "response", "retries", "returned", "reusable", "running", "skipped",
+    "reading", "response", "retries", "returned", "reusable", "running", "skipped", "waits",
 )  # fmt: skip
 #: What another attempt begins with.
 _FRESH: dict[str, typing.Any] = {
@@ -270,6 +270,8 @@ class Call(Timing):
     #: Whether a method that reads the body is running; whether the outermost request has returned.
     reading: bool
     returned: bool
+    #: Whether the head of the response is awaited, and its first byte has not come.
+    waits: bool
     #: What waits while a listener is called: methods, and what they get.
     queue: list[tuple[tuple[Hook, ...], object]] | None
     #: The hook that is being called, and the hooks within which this call was made.
@@ -298,7 +300,7 @@ class Call(Timing):
         self.failed_in = self._outcome = self._readings = self.outcome = self.error_kind = self.error_phase = None
         self.phase = self.notes = self.skipped = self.queue = self.running = self.proxy = None
         self.connection = self.error = self.pool = self.response = self.retries = None
-        self.reading = self.returned = self.reusable = False
+        self.reading = self.returned = self.reusable = self.waits = False
         self._earlier = ()
 
     # -- begin ----------------------------------------------------------------------------------------

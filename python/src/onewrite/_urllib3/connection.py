@@ -1,4 +1,4 @@
-"""In front of urllib3's connections: one write, and TCP_NODELAY.
+"""In front of urllib3's connections: one write, TCP_NODELAY, and the times of connecting and of a response's head.
 
 ``request`` puts a Writer in the place of the connection's socket while it runs. Whatever the class behind does to
 write a request (urllib3's own loop, http.client's, botocore's ``_send_output``), its bytes end in ``sock.sendall``.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import typing
+from http.client import HTTPResponse
 
 import urllib3.connection
 
@@ -16,13 +17,16 @@ from .._config import DEFAULTS, Options
 from .._front import Front, put_on_new
 from .._settings import installations
 from .._timing.connection import Connection
+from .._timing.record import Call, now
 from .._wire import coalesce, nodelay, quickack
 from .._wire.body import PIECES, at_hand
 from .._wire.coalesce import Writer
+from .timed import TimedHead, TimedOptions
 
 if typing.TYPE_CHECKING:
     from urllib3.connection import HTTPConnection as _HTTPConnection
     from urllib3.connection import HTTPSConnection as _HTTPSConnection
+    from urllib3.response import HTTPResponse as _HTTPResponse
 
     _Behind = _HTTPConnection
 else:
@@ -30,11 +34,13 @@ else:
     _HTTPConnection = genuine(urllib3.connection, "HTTPConnection")
     _HTTPSConnection = genuine(urllib3.connection, "HTTPSConnection")
 
+_NEW_CONN = getattr(genuine(urllib3.connection, "HTTPConnection"), "_new_conn", None)
+
 
 class Link(coalesce.Link):
     """What a connection carries. ``watch`` is the call whose request is on it."""
 
-    __slots__ = ("checked", "connection", "given", "response_class", "timing_response")
+    __slots__ = ("checked", "connection", "given")
 
     def __init__(self, given: Options | None) -> None:
         super().__init__()
@@ -44,10 +50,6 @@ class Link(coalesce.Link):
         self.checked: typing.Any = None
         #: What the records say of the connection.
         self.connection: Connection | None = None
-        #: The class of responses that the user gave the connection.
-        self.response_class: typing.Any = None
-        #: Whether the head of a response is read, and timed.
-        self.timing_response = False
 
 
 class OneWrite(_Behind):
@@ -68,19 +70,72 @@ class OneWrite(_Behind):
     def connect(self) -> None:
         """Connect; TCP_NODELAY is on when this returns, whatever the class behind did."""
         link = self._onewrite_link()
+        call = link.watch
         link.checked = None
-        super().connect()
+        if call is None:
+            super().connect()
+        else:
+            call.phase = "connect"
+            try:
+                super().connect()
+            except BaseException as error:
+                call.connect_failed(error)
+                raise
+            call.step_end("tls")
         if link.checked is None:  # connected without _new_conn(), as docker's Unix sockets
             self._onewrite_check(link, self.sock)
         link.checked = self.sock
+        if call is not None:
+            link.connection = Connection(self.sock)
+            call.acquired(link.connection, False)
         if link.writing:
             link.sock = self.sock
             self.sock = Writer(link)
 
     def _new_conn(self) -> typing.Any:
-        sock = super()._new_conn()
-        self._onewrite_check(self._onewrite_link(), sock)  # before a TLS handshake
+        link = self._onewrite_link()
+        call = link.watch
+        sock = super()._new_conn() if call is None else self._onewrite_open(call)
+        self._onewrite_check(link, sock)  # before a TLS handshake
+        if call is not None and not self._tunnel_host:
+            try:
+                self._onewrite_connected(call)
+            except BaseException:  # a hook stops the thread
+                sock.close()
+                raise
         return sock
+
+    def _tunnel(self) -> None:
+        super()._tunnel()
+        call = self._onewrite_link().watch
+        if call is not None:
+            self._onewrite_connected(call)
+
+    def _onewrite_open(self, call: Call) -> typing.Any:
+        """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
+        options, host = self.socket_options, self._dns_host.strip("[]")
+        function: typing.Any = super()._new_conn
+        address = ":" in host or host.replace(".", "").isdigit()
+        peer = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        if getattr(self, "_socks_options", None) is not None:
+            peer = call.proxy or peer
+        if getattr(function, "__func__", None) is not _NEW_CONN or type(options) is not list or address:
+            call.step_start("connect", peer=peer)
+            return function()
+        call.step_start("dns", host=host)
+        timed = self.socket_options = TimedOptions(options, call, peer)
+        try:
+            return function()
+        finally:
+            if self.socket_options is timed:
+                self.socket_options = options
+
+    def _onewrite_connected(self, call: Call) -> None:
+        """The socket is connected, and a tunnel made."""
+        call.step_end("dns")
+        call.step_end("connect")
+        if isinstance(self, _HTTPSConnection):
+            call.step_start("tls")
 
     def _onewrite_check(self, link: Link, sock: typing.Any) -> None:
         """Set TCP_NODELAY before the first byte on *sock*, unless the user's options refuse it."""
@@ -149,13 +204,51 @@ class OneWrite(_Behind):
         if options.acknowledge:
             quickack.acknowledge(self.sock)
 
+    # -- the head of the response ---------------------------------------------------------------------
+
+    def getresponse(  # type: ignore[override]
+        self,
+    ) -> _HTTPResponse:
+        """Read the head of the response: see urllib3."""
+        link = self._onewrite
+        call: Call | None = None if link is None else link.watch
+        if call is None:
+            return super().getresponse()
+        if not call.request_end:
+            call.sent()
+        call.waits = True
+        try:
+            response: typing.Any = super().getresponse()
+        except BaseException as error:
+            call.broke(error)
+            raise
+        finally:
+            call.waits = False
+        if not call.response_start:  # made by a class of the user
+            call.response_began(now())
+        call.headers_read(response.status)
+        http_response: typing.Any = getattr(response, "_original_response", response)
+        if isinstance(http_response, HTTPResponse):  # else made by a function of the user
+            call.response = http_response
+            if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
+                call.body_read(now(), None if http_response is response else response.tell())
+            elif http_response.length == 0:  # HEAD, 204, 304: it ends with the head
+                call.body_read(call.headers_end, 0)
+        return response  # type: ignore[no-any-return]
+
 
 def adopt(conn: typing.Any, given: Options | None = None) -> None:
-    """Put OneWrite in front of *conn*, which was just made, with the options *given* or those of install()."""
+    """Put OneWrite in front of *conn*, which was just made, with the options *given* or those of install().
+
+    A response class of the user stays: the head of its responses has one time, that of its end.
+    """
     if not isinstance(conn, _HTTPConnection) or type(conn).__setattr__ is not object.__setattr__:
         return  # a recorder's stand-in, which sets its attributes on the connection that it wraps
     if _is_http2(type(conn)) or not put_on_new(OneWrite, conn):
         return
+    cls = type(conn)
+    if conn.response_class is HTTPResponse and "_onewrite_behind" in vars(cls):  # in each object it takes memory
+        cls.response_class = TimedHead
     if given is not None:
         conn._onewrite_link().given = given  # type: ignore[attr-defined]
 
@@ -168,10 +261,12 @@ def _is_http2(cls: type) -> bool:
 class HTTPConnection(OneWrite, _HTTPConnection):
     """urllib3's HTTPConnection that sends head and body in one write, with TCP_NODELAY on."""
 
+    response_class = TimedHead
     _onewrite_given = DEFAULTS
 
 
 class HTTPSConnection(OneWrite, _HTTPSConnection):
     """urllib3's HTTPSConnection that sends head and body in one write, with TCP_NODELAY on."""
 
+    response_class = TimedHead
     _onewrite_given = DEFAULTS

@@ -10,9 +10,10 @@ import urllib3.poolmanager
 from .. import _config
 from .._config import Options
 from .._front import Front, put_on_new
+from .._settings import installations
 from .._timing.hooks import Hooks
 from .._timing.record import current
-from .pool import Own, Pool, TimedPool, hooks_of, run
+from .pool import Own, Pool, hooks_of, run
 
 if typing.TYPE_CHECKING:
     from urllib3.response import BaseHTTPResponse
@@ -31,27 +32,18 @@ class Manager(_Behind):
     def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         pool: typing.Any = super()._new_pool(*args, **kwargs)
         given, hooks = self._onewrite_given, self._onewrite_hooks
-        if given is not None and not given.disabled and put_on_new(TimedPool if hooks else Pool, pool):
+        if given is not None and not given.disabled and put_on_new(Pool, pool):
             pool._onewrite_given, pool._onewrite_hooks = given, hooks
         return pool
 
-
-class TimedManager(Manager):
-    """Stands in front of the class of a manager that has hooks."""
-
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
         """Send a request: see urllib3."""
-        hooks = hooks_of(self)
-        if hooks is None and current.get() is None:
+        if installations.hooks is None and self._onewrite_hooks is None and current.get() is None:
             return super().urlopen(method, url, *args, **kwargs)
-        return run(hooks, self, None, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
+        return run(hooks_of(self), self, None, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
 
 
-class _Own(Own, Manager):
-    _onewrite_timed = TimedManager
-
-
-class PoolManager(_Own, urllib3.PoolManager):
+class PoolManager(Own, Manager, urllib3.PoolManager):
     """urllib3's PoolManager whose requests leave in one write, with TCP_NODELAY on.
 
     Takes what urllib3's takes, and:
@@ -64,5 +56,5 @@ class PoolManager(_Own, urllib3.PoolManager):
     """
 
 
-class ProxyManager(_Own, urllib3.ProxyManager):
+class ProxyManager(Own, Manager, urllib3.ProxyManager):
     """urllib3's ProxyManager; takes what :class:`onewrite.PoolManager` takes beside urllib3's arguments."""

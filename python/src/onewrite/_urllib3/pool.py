@@ -14,7 +14,7 @@ import urllib3.connectionpool
 
 from .._base_version import genuine, require
 from .._config import DEFAULTS, Options
-from .._front import Front, put
+from .._front import Front
 from .._settings import installations, silenced, take
 from .._timing import hooks as hooks_module
 from .._timing.connection import Connection
@@ -22,7 +22,6 @@ from .._timing.hooks import Hooks
 from .._timing.record import Call, begin, current, now
 from .connection import Link, OneWrite, adopt
 from .response import watch
-from .timed import TimedConnection
 
 if typing.TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool as _HTTPConnectionPool
@@ -159,7 +158,7 @@ def _returned(call: Call, response: typing.Any) -> None:
 
 
 class Pool(_Behind):
-    """Stands in front of the class of a pool that has options or hooks."""
+    """Stands in front of a pool's class."""
 
     #: Options of an own pool; None: those of install().
     _onewrite_given: Options | None = None
@@ -167,19 +166,15 @@ class Pool(_Behind):
 
     def _new_conn(self) -> typing.Any:
         conn = super()._new_conn()
-        adopt(conn, self._onewrite_given)
+        if self._onewrite_given is not None:
+            adopt(conn, self._onewrite_given)
         return conn
-
-
-class TimedPool(Pool):
-    """Stands in front of the class of a pool that has hooks."""
 
     def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
         """Send a request: see urllib3."""
-        hooks = hooks_of(self)
-        if hooks is None and current.get() is None:
+        if installations.hooks is None and self._onewrite_hooks is None and current.get() is None:
             return super().urlopen(method, url, *args, **kwargs)
-        return run(hooks, None, self, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
+        return run(hooks_of(self), None, self, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
 
     def _get_conn(self, timeout: float | None = None) -> typing.Any:
         call = current.get()
@@ -202,8 +197,6 @@ class TimedPool(Pool):
             if isinstance(conn, OneWrite):
                 link = conn._onewrite or conn._onewrite_link()
                 link.watch = call
-                if not isinstance(conn, TimedConnection):
-                    put(TimedConnection, conn)
                 sock = conn.sock
                 if sock is not None:  # else it still has to connect
                     connection = link.connection
@@ -257,16 +250,12 @@ class Own:
 
     _onewrite_given: Options | None
     _onewrite_hooks: Hooks | None
-    #: What stands in front of one that has hooks.
-    _onewrite_timed: typing.ClassVar[type]
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         if not DEFAULTS.disabled:
             require()
         self._onewrite_given, self._onewrite_hooks = take(kwargs)
         super().__init__(*args, **kwargs)
-        if self._onewrite_hooks is not None:
-            put(self._onewrite_timed, self)
 
 
 class HTTPConnectionPool(Own, Pool, _HTTPConnectionPool):
@@ -275,10 +264,6 @@ class HTTPConnectionPool(Own, Pool, _HTTPConnectionPool):
     Takes ``on_timing``, ``listener`` and onewrite's options beside urllib3's own arguments.
     """
 
-    _onewrite_timed = TimedPool
-
 
 class HTTPSConnectionPool(Own, Pool, _HTTPSConnectionPool):
     """The same over TLS."""
-
-    _onewrite_timed = TimedPool
