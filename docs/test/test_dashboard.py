@@ -320,6 +320,43 @@ def test_what_is_exported_is_what_the_contract_names(exported: dict[str, list[di
     assert {name: {label for row in rows for label in row} - scope for name, rows in counts.items()} == wanted
 
 
+# -- Node, whose exporter leaves the unit out of names ----------------------------------------------------------
+
+NODE = ROOT / "node"
+needs_node = pytest.mark.skipif(
+    not (NODE / "node_modules" / "@opentelemetry" / "exporter-prometheus").exists(), reason="no exporter for Node: make -C node setup"
+)
+
+
+@pytest.fixture(scope="module")
+def exported_by_node() -> dict[str, list[str]]:
+    """The samples of the real exporter for Node: their labels by name."""
+    command = ["node", "--no-warnings", ROOT / "docs" / "test" / "dashboard_program.mjs"]
+    env = {key: value for key, value in os.environ.items() if not key.startswith("ONEWRITE_") and not key.lower().endswith("_proxy")}
+    done = subprocess.run(command, cwd=NODE, env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[str]] = {}
+    for name, labels in re.findall(r"^([a-zA-Z_:][\w:]*)\{(.*)\} ", done.stdout, re.MULTILINE):
+        found.setdefault(name, []).append(labels)
+    return found
+
+
+def names_asked(expr: str) -> list[str]:
+    """The patterns of names of exported metrics; recorded series have a colon."""
+    return re.findall(r'__name__=~"([^"]+)"', expr) + re.findall(r"(?<![\w:])onewrite_\w+(?=[{\[])(?!:)", expr)
+
+
+@needs_node
+def test_every_query_finds_what_node_exports(exported_by_node: dict[str, list[str]]) -> None:
+    asked = {(query.where, name) for query in [*QUERIES, *variable_queries()] for name in names_asked(query.expr)}
+    assert {name for _, name in asked} >= {"onewrite_wait_duration(_seconds)?_count", "onewrite_requests_total"}
+    for where, name in sorted(asked):
+        assert any(re.fullmatch(name, one) for one in exported_by_node), f"{where}: {name}"
+    assert "onewrite_wait_duration_seconds_count" not in exported_by_node, "the exporter has a unit now: the files need one name alone"
+    for edge in {edge for query in QUERIES for edge in re.findall(r'\ble="([^"]+)"', query.expr)}:
+        assert any(f'le="{edge}"' in labels for labels in exported_by_node["onewrite_wait_duration_bucket"]), edge
+
+
 # -- answers ----------------------------------------------------------------------------------------------------
 
 

@@ -3,12 +3,13 @@
  * The environment is read once, when this module is loaded.
  */
 
-import { invalidOption, UnsupportedRuntimeError } from './errors.js'
+import { invalidOption } from './errors.js'
 
 // Bun replaces undici and node:http by modules that ignore dispatchers and sockets of others.
 if (process.versions.bun !== undefined) {
-  throw new UnsupportedRuntimeError('onewrite does not run on Bun, which replaces undici and node:http: ' +
-    'leave out the import there, or use Node')
+  const message = 'onewrite does not run on Bun, which replaces undici and node:http: leave out the import there, or ' +
+    'use Node'
+  throw Object.assign(new Error(message), { name: 'UnsupportedRuntimeError', code: 'ONEWRITE_UNSUPPORTED_RUNTIME' })
 }
 
 /**
@@ -105,16 +106,16 @@ export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) 
 }
 
 /**
- * Options with others in the place of some. An instance of a class is read only when the base library reads it, because
- * it may have getters and inherited values.
+ * The base library's options: the user's without ours, with others in the place of some. An instance of a class is read
+ * only when the base library reads it, because it may have getters and inherited values.
  * @param {any} options
- * @param {Record<PropertyKey, unknown>} others
- * @param {(key: PropertyKey) => boolean} [isHidden]
+ * @param {Record<PropertyKey, unknown>} [others]
  * @returns {any}
  */
-export function withOthers (options, others, isHidden = () => false) {
-  /** @type {ProxyHandler<any>} */
-  const handler = {
+export function withoutOurs (options, others = {}) {
+  if (options === null || typeof options !== 'object') return options
+  const isHidden = (/** @type {PropertyKey} */ key) => OPTIONS.has(/** @type {string} */ (key))
+  return new Proxy({}, {
     get: (_, key) => key in others ? others[key] : isHidden(key) ? undefined : options[key],
     getPrototypeOf: () => Object.getPrototypeOf(options),
     has: (_, key) => key in others || (!isHidden(key) && key in options),
@@ -124,17 +125,5 @@ export function withOthers (options, others, isHidden = () => false) {
       const enumerable = Object.getOwnPropertyDescriptor(from, key)?.enumerable === true
       return { value: from[key], enumerable, configurable: true, writable: true }
     }
-  }
-  return new Proxy({}, handler)
-}
-
-/**
- * The base library's options: the user's without ours, with others in the place of some.
- * @param {any} options
- * @param {Record<PropertyKey, unknown>} [others]
- * @returns {any}
- */
-export function withoutOurs (options, others = {}) {
-  if (options === null || typeof options !== 'object') return options
-  return withOthers(options, others, (key) => typeof key === 'string' && OPTIONS.has(key))
+  })
 }

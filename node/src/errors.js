@@ -1,15 +1,5 @@
 /** Errors of this package, and the kind of any error of the base libraries. */
 
-/** A runtime that has no undici and no node:http of Node. `code` is always `ONEWRITE_UNSUPPORTED_RUNTIME`. */
-export class UnsupportedRuntimeError extends Error {
-  /** @param {string} message */
-  constructor (message) {
-    super(message)
-    this.name = 'UnsupportedRuntimeError'
-    this.code = 'ONEWRITE_UNSUPPORTED_RUNTIME'
-  }
-}
-
 /** @param {string} message */
 export function invalidOption (message) {
   return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })

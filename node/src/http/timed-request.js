@@ -167,8 +167,7 @@ class TimedRequest extends Call {
     const response = this.response ?? request.res ?? null
     // The program may have removed the listener for 'socket'.
     const socket = this.socket ?? request.socket
-    request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
-      .off('close', this.onClose)
+    this.leaveRequest()
     if (!this.running) return
     if (response !== null && !this.answered) this.head(response.statusCode)
     if (response?.upgrade) return this.over(false)
@@ -198,11 +197,15 @@ class TimedRequest extends Call {
     this.letGo()
   }
 
+  leaveRequest () {
+    this.request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
+      .off('close', this.onClose)
+  }
+
   /** The record, which hooks may keep, leads to nothing of the request. */
   letGo () {
     this.close()
-    this.request.off('close', this.onClose).off(errorMonitor, this.onError).off('information', this.onInformation)
-      .off('socket', this.onSocket)
+    this.leaveRequest()
     this.request = this.response = this.socket = this.options = this.failure = null
     this.onSocket = this.onInformation = this.onError = this.onClose = nothing
   }

@@ -28,9 +28,6 @@ import { Timing } from './record.js'
  * @typedef {{hooks: Hooks | null, source: object}} Owner
  */
 
-/** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
-const settled = Promise.resolve()
-
 /** The handler that is calling those above it, because it starts or fails. @type {Call | null} */
 let below = null
 
@@ -53,26 +50,25 @@ export class Call {
     this.origin = origin
     this.path = path
     this.hooks = hooks
-    /** Somebody gets events. */
+    // Somebody gets events.
     this.loud = hooks.receivers !== null
-    /** @type {AsyncResource | null} */
-    this.context = context
-    /** The owners of its hooks. @type {object | object[]} */
-    this.sources = config.source
-    /** Hooks that make this request: they are not called for it. */
+    this.context = /** @type {AsyncResource | null} */ (context)
+    // The owners of its hooks.
+    this.sources = /** @type {object | object[]} */ (config.source)
+    // Hooks that make this request: they are not called for it.
     this.makers = runningHooks(context)
     this.observed = hooks.observer === undefined ? null : hooks.observe()
     /** The call of which it is an attempt, itself in the common case; null: not known yet. @type {Call | null} */
     this.owner = alone ? this : null
-    /** null: itself alone. @type {Call[] | null} */
-    this.attempts = above ? [] : null
+    // null: itself alone.
+    this.attempts = /** @type {Call[] | null} */ (above ? [] : null)
     this.index = 0
-    /** What will send it. @type {Line | null} */
-    this.line = null
-    /** Until the attempt ends. @type {Connection | null} */
-    this.connection = null
-    /** When its own connection was made. @type {import('./connection.js').Steps | null} */
-    this.steps = null
+    // What will send it.
+    this.line = /** @type {Line | null} */ (null)
+    // Until the attempt ends.
+    this.connection = /** @type {Connection | null} */ (null)
+    // When its own connection was made.
+    this.steps = /** @type {import('./connection.js').Steps | null} */ (null)
     // Moments of the monotonic clock, ns; 0: not reached.
     this.beganNs = now
     this.startNs = now
@@ -84,45 +80,34 @@ export class Call {
     this.responseStartNs = 0
     this.responseEndNs = 0
     this.endNs = 0
-    /** @type {Outcome | undefined} */
-    this.outcome = undefined
-    /** @type {ErrorKind | undefined} */
-    this.errorKind = undefined
-    /** @type {Phase | undefined} */
-    this.errorPhase = undefined
-    /** @type {number | undefined} */
-    this.status = undefined
-    /** @type {number | undefined} */
-    this.connId = undefined
-    /** @type {boolean | undefined} */
-    this.reused = undefined
-    /** @type {number | undefined} */
-    this.idleNs = undefined
-    /** @type {number | undefined} */
-    this.connRequests = undefined
-    /** @type {string | undefined} */
-    this.proxy = undefined
-    /** @type {number | undefined} */
-    this.bytesSent = undefined
-    /** @type {number | undefined} */
-    this.writes = undefined
+    this.outcome = /** @type {Outcome | undefined} */ (undefined)
+    this.errorKind = /** @type {ErrorKind | undefined} */ (undefined)
+    this.errorPhase = /** @type {Phase | undefined} */ (undefined)
+    this.status = /** @type {number | undefined} */ (undefined)
+    this.connId = /** @type {number | undefined} */ (undefined)
+    this.reused = /** @type {boolean | undefined} */ (undefined)
+    this.idleNs = /** @type {number | undefined} */ (undefined)
+    this.connRequests = /** @type {number | undefined} */ (undefined)
+    this.proxy = /** @type {string | undefined} */ (undefined)
+    this.bytesSent = /** @type {number | undefined} */ (undefined)
+    this.writes = /** @type {number | undefined} */ (undefined)
     this.bytesReceived = 0
-    /** The base library has passed all of the request to the socket. */
+    // The base library has passed all of the request to the socket.
     this.sent = false
-    /** The counts of the connection have been taken over. */
+    // The counts of the connection have been taken over.
     this.captured = false
-    /** The base library writes all of it as soon as it has a connection. */
+    // The base library writes all of it as soon as it has a connection.
     this.prompt = false
-    /** Events that the hooks have not been called with. @type {TimingEvent[] | null} */
-    this.news = null
+    // Events that the hooks have not been called with.
+    this.news = /** @type {TimingEvent[] | null} */ (null)
     this.opened = false
     this.telling = false
-    /** It ends when its last attempt has ended. */
+    // It ends when its last attempt has ended.
     this.closing = false
-    /** The call has ended. */
+    // The call has ended.
     this.closed = false
-    /** The view that hooks get. @type {Timing | null} */
-    this.record = null
+    // The view that hooks get.
+    this.record = /** @type {Timing | null} */ (null)
     if (!above && hooks.receivers !== null) this.starts()
     if (this.owner !== null) this.tell()
   }
@@ -187,6 +172,7 @@ export class Call {
   leave (before) {
     below = before
     this.owner ??= this
+    if (this.loud) this.tell()
   }
 
   /** @param {Call} from an attempt, or a handler above attempts that is not the uppermost */
@@ -349,16 +335,6 @@ export class Call {
     if (!this.loud) return this.endAttempt('ok', this.responseEndNs || nowNs(), true)
     // For a listener the base library has to decide first whether the connection can be used again.
     if (!this.top.hooks.receivers?.connectionReleased) this.finish(true)
-  }
-
-  /** The handlers above have been called with the response's end. */
-  completed () {
-    if (this.outcome !== undefined) return this.close()
-    const socket = this.connection?.socket
-    settled.then(() => {
-      this.finish(socket != null && !socket.destroyed)
-      this.close()
-    })
   }
 
   /** The call or the attempt failed. @param {any} error @param {boolean} [cancelled] by the caller */

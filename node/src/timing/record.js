@@ -21,12 +21,51 @@ const SHORTCUTS = ['status', 'connId', 'reused', 'proxy',
 const OF_ATTEMPT = ['index', 'outcome', 'status', 'connId', 'reused', 'queueNs', 'dnsNs', 'connectNs', 'tlsNs',
   'sendNs', 'waitNs', 'receiveNs', 'idleNs', 'connRequests', 'proxy', 'bytesSent', 'writes', 'bytesReceived', 'totalNs']
 
-/** One try of a call. A phase that did not happen is absent. */
-export class Attempt {
+/** What an attempt has, and the record of a call from its last attempt. A phase that did not happen is absent. */
+class Values {
+  #call
+  #ofLast
+
+  /** @internal @param {Call} call @param {boolean} ofLast its last attempt is read, not itself */
+  constructor (call, ofLast) {
+    this.#call = call
+    this.#ofLast = ofLast
+  }
+
+  get #attempt () { return this.#ofLast ? this.#call.lastAttempt : this.#call }
+  /** Status code of the final response. */
+  get status () { return this.#attempt?.status }
+  /** Number of the connection, unique in this thread. */
+  get connId () { return this.#attempt?.connId }
+  /** True: the connection had carried a request before. */
+  get reused () { return this.#attempt?.reused }
+  /** `host:port` of the proxy through which the connection goes, or would have gone. */
+  get proxy () { return this.#attempt?.proxy }
+  /** Waiting for a connection, ns. */
+  get queueNs () { return phase(this.#attempt, 'queue') }
+  /** Name lookup, ns. */
+  get dnsNs () { return phase(this.#attempt, 'dns') }
+  /** TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns. */
+  get connectNs () { return phase(this.#attempt, 'connect') }
+  /** TLS handshake, ns. */
+  get tlsNs () { return phase(this.#attempt, 'tls') }
+  /** First byte handed to the kernel until the last write returned, ns. */
+  get sendNs () { return phase(this.#attempt, 'send') }
+  /** Last write returned until the first byte of the final response was read, ns. */
+  get waitNs () { return phase(this.#attempt, 'wait') }
+  /** First until last byte of the response, ns. */
+  get receiveNs () { return phase(this.#attempt, 'receive') }
+}
+
+/** One try of a call. */
+export class Attempt extends Values {
   #call
 
   /** @internal @param {Call} call */
-  constructor (call) { this.#call = call }
+  constructor (call) {
+    super(call, false)
+    this.#call = call
+  }
 
   /** 0, 1, … */
   get index () { return this.#call.index }
@@ -34,51 +73,32 @@ export class Attempt {
   get outcome () { return /** @type {Outcome} */ (this.#call.outcome) }
   /** The phase in which it failed. */
   get errorPhase () { return this.#call.errorPhase }
-  /** Status code of the final response. */
-  get status () { return this.#call.status }
-  /** Number of the connection, unique in this thread. */
-  get connId () { return this.#call.connId }
-  /** True: the connection had carried a request before. */
-  get reused () { return this.#call.reused }
   /** How long a reused connection had been idle, ns. */
   get idleNs () { return this.#call.idleNs }
   /** Requests on this connection, this one included. */
   get connRequests () { return this.#call.connRequests }
-  /** `host:port` of the proxy through which the connection goes, or would have gone. */
-  get proxy () { return this.#call.proxy }
   /** Head and body as passed to the socket (before TLS), bytes. */
   get bytesSent () { return this.#call.bytesSent }
   /** Writes to the socket that carried the request. */
   get writes () { return this.#call.writes }
   /** Body bytes of the response as read (before decompression). */
   get bytesReceived () { return this.#call.answered ? this.#call.bytesReceived : undefined }
-  /** Waiting for a connection, ns. */
-  get queueNs () { return phase(this.#call, 'queue') }
-  /** Name lookup, ns. */
-  get dnsNs () { return phase(this.#call, 'dns') }
-  /** TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns. */
-  get connectNs () { return phase(this.#call, 'connect') }
-  /** TLS handshake, ns. */
-  get tlsNs () { return phase(this.#call, 'tls') }
-  /** First byte handed to the kernel until the last write returned, ns. */
-  get sendNs () { return phase(this.#call, 'send') }
-  /** Last write returned until the first byte of the final response was read, ns. */
-  get waitNs () { return phase(this.#call, 'wait') }
-  /** First until last byte of the response, ns. */
-  get receiveNs () { return phase(this.#call, 'receive') }
   /** The whole attempt, ns; absent while it runs. */
   get totalNs () { return phase(this.#call, 'total') }
   /** What `console.log()` shows. */
   [Symbol.for('nodejs.util.inspect.custom')] () { return canonical(this, OF_ATTEMPT) }
 }
 
-export class Timing {
+export class Timing extends Values {
   #call
   /** @type {Attempt[] | null} */
   #attempts = null
 
   /** @internal @param {Call} call */
-  constructor (call) { this.#call = call }
+  constructor (call) {
+    super(call, true)
+    this.#call = call
+  }
 
   /** The id given with `withTimingId()`. */
   get id () { return this.#call.id }
@@ -90,6 +110,8 @@ export class Timing {
   get errorKind () { return this.#call.errorKind }
   /** The phase in which the call failed. */
   get errorPhase () { return this.#call.errorPhase }
+  /** The final status that the caller got, or that of the last attempt. */
+  get status () { return this.#call.status ?? super.status }
   /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
   get startedAtUnixNs () { return unixNs(this.#call.beganNs) }
   /** Monotonic clock at the start, ns. */
@@ -110,20 +132,8 @@ export class Timing {
     return /** @type {Attempt[]} */ (this.#attempts)
   }
 
-  /** The last attempt; the properties below are its values. @returns {Attempt | undefined} */
+  /** The last attempt. @returns {Attempt | undefined} */
   get last () { return this.attempts[this.attempts.length - 1] }
-  /** The final status that the caller got, or that of the last attempt. */
-  get status () { return this.#call.status ?? this.#call.lastAttempt?.status }
-  get connId () { return this.#call.lastAttempt?.connId }
-  get reused () { return this.#call.lastAttempt?.reused }
-  get proxy () { return this.#call.lastAttempt?.proxy }
-  get queueNs () { return phase(this.#call.lastAttempt, 'queue') }
-  get dnsNs () { return phase(this.#call.lastAttempt, 'dns') }
-  get connectNs () { return phase(this.#call.lastAttempt, 'connect') }
-  get tlsNs () { return phase(this.#call.lastAttempt, 'tls') }
-  get sendNs () { return phase(this.#call.lastAttempt, 'send') }
-  get waitNs () { return phase(this.#call.lastAttempt, 'wait') }
-  get receiveNs () { return phase(this.#call.lastAttempt, 'receive') }
 
   /**
    * One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.

@@ -39,14 +39,7 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
     const call = callOf(this, opts, handler)
-    if (call === null) return super.dispatch(opts, handler)
-    if (isInHook()) return sendLater(call, () => super.dispatch(opts, call))
-    try {
-      return super.dispatch(opts, call)
-    } catch (error) {
-      call.threw(error)
-      throw error
-    }
+    return call === null ? super.dispatch(opts, handler) : send(call, super.dispatch, this, opts)
   }
 
   /** Above the user's interceptors comes one of ours: retries and redirects are attempts of one call. */
@@ -66,33 +59,29 @@ export const withDispatch = (Base) => /** @type {any} */ (class extends /** @typ
  */
 export function callOf (self, opts, handler, place) {
   const config = /** @type {ClientConfig} */ (self[kConfig])
-  const hooks = config.timed ? hooksOf(config) : null
-  if (hooks === null) return null
+  if (!config.timed) return null
+  const hooks = hooksOf(config)
   // A dispatcher of ours above has begun the call, or the attempt.
   if (handler instanceof Handler && handler.line === null && handler.running) {
-    if (handler.sources !== config.source) handler.join(config)
+    if (hooks !== null && handler.sources !== config.source) handler.join(config)
     return handler
   }
+  if (hooks === null) return null
   if (place === 'above') nesting = true
   // undici 7 hides a handler of ours in one of its own from a client.
   const alone = !nesting && place === undefined
   return handlerFor(config, hooks, opts, handler, self[kOrigin], alone, place === 'above')
 }
 
-/**
- * A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
- * @param {Handler} call @param {() => boolean} dispatch @returns {true}
- */
-export function sendLater (call, dispatch) {
-  afterHook(() => send(call, dispatch))
-  return true
-}
-
-/** @param {Handler} call @param {() => boolean} dispatch @returns {boolean} */
-export function send (call, dispatch) {
-  if (isInHook()) return sendLater(call, dispatch)
+/** @param {Handler} call @param {Dispatch} dispatch a method of `self` @param {any} self @param {any} opts */
+export function send (call, dispatch, self, opts) {
+  if (isInHook()) {
+    // It may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
+    afterHook(() => send(call, dispatch, self, opts))
+    return true
+  }
   try {
-    return dispatch()
+    return dispatch.call(self, opts, call)
   } catch (error) {
     call.threw(error)
     throw error
@@ -107,6 +96,6 @@ export function send (call, dispatch) {
 export function uppermost (self) {
   return (dispatch) => (opts, handler) => {
     const call = callOf(self, opts, handler, 'above')
-    return call === null ? dispatch(opts, handler) : send(call, () => dispatch(opts, call))
+    return call === null ? dispatch(opts, handler) : send(call, dispatch, undefined, opts)
   }
 }

@@ -10,7 +10,6 @@ import { hide } from '../patch.js'
 import { resolveHooks } from '../timing/hooks.js'
 import { leaveSocket, wrapConnector } from './connector.js'
 import { callOf, kOrigin, send, setUp, withDispatch } from './dispatch.js'
-import { Handler } from './handlers.js'
 import { originOf } from './origin.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
@@ -64,29 +63,21 @@ class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (W
 
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
+    /** @type {any} */
     const { dispatch } = Client.prototype
     const line = /** @type {any} */ (this)[kLine]
-    const call = callOf(this, opts, handler, 'client') ?? (isUnbound(handler) ? handler : null)
-    // A call that begins here, and not in a dispatcher of ours.
-    if (call !== null && call !== handler) {
-      call.bind(line, opts)
-      const run = () => dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call))
-      return send(call, call.observed === null ? run : () => /** @type {any} */ (call.observed).within(run))
-    }
+    const call = callOf(this, opts, handler, 'client')
     if (call === null) {
       if (line.connection !== null) line.connection.requests++
       return dispatch.call(/** @type {any} */ (this), opts, handler)
     }
     call.bind(line, opts)
     const { observed } = call
-    // The dispatcher above sees what is thrown here.
-    if (observed === null) return dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call))
-    return observed.within(() => dispatch.call(/** @type {any} */ (this), opts, /** @type {any} */ (call)))
+    const run = observed === null ? dispatch : () => observed.within(() => dispatch.call(this, opts, call))
+    // What a dispatcher of ours has begun, that dispatcher sees fail.
+    return call === handler ? run.call(this, opts, call) : send(call, run, this, opts)
   }
 }
-
-/** @param {any} handler @returns {handler is Handler} of a call that began when there were hooks */
-function isUnbound (handler) { return handler instanceof Handler && handler.line === null && handler.running }
 
 /**
  * @param {ClientConfig} config
@@ -99,6 +90,17 @@ export function clientFactoryFor (config) {
     return config.timed ? new TimedClient(origin, options, config) : new WiredClient(origin, options, config)
   }
 }
+
+/**
+ * A factory for a dispatcher that makes its own pools: undici's BalancedPool, RoundRobinPool, Pool, or one of your own.
+ * `new BalancedPool(urls, { factory: (origin, options) => new Pool(origin, { ...options, factory: clientFactory() })
+ * })`.
+ * @param {Options} [options] A hook given here is called for each request, timed from when the dispatcher passes it to
+ *   a client: time in the dispatcher's own queue is not in the record.
+ * @returns {(origin: string | URL, options: object) => import('undici').Dispatcher}
+ * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
+ */
+export function clientFactory (options = {}) { return clientFactoryFor(configOf(options, false)) }
 
 /**
  * @param {ClientConfig} config

@@ -122,8 +122,31 @@ export class Handler extends Call {
   /** @param {number} status 101, or 200 for a tunnel: the connection carries no more HTTP */
   upgraded (status) {
     this.head(status)
-    if (this.isAttempt) this.finish(false)
-    else this.complete()
+    this.endsHere()
+  }
+
+  /** The handlers above are called with the start. @returns {Call | null} to be given to `leave()` */
+  begins () {
+    const before = this.reach()
+    if (this.attempts === null || this.isAttempt) this.acquired()
+    return before
+  }
+
+  /** @param {number} status */
+  headed (status) {
+    if (status >= 200 || status === 101) this.head(status)
+    else this.interim(status)
+  }
+
+  /** The handlers above have been called with the response's end. What they throw comes back as an error. */
+  completed () {
+    this.inner = this.signal = null
+    if (this.outcome !== undefined) return this.close()
+    const socket = this.connection?.socket
+    settled.then(() => {
+      this.finish(socket != null && !socket.destroyed)
+      this.close()
+    })
   }
 
   /** @param {any} error */
@@ -132,21 +155,27 @@ export class Handler extends Call {
     const reason = signal?.aborted === true ? signal.reason : undefined
     const aborted = read(error, 'code') === 'UND_ERR_ABORTED'
     // The caller dropped a body that it did not want to read: the call itself succeeded.
-    if (this.status !== undefined && reason === undefined && isGivenUp(error, aborted)) return this.giveUp()
+    if (this.status !== undefined && reason === undefined && isGivenUp(error, aborted)) return this.endsHere()
     const cancelled = reason !== undefined && read(reason, 'name') !== 'TimeoutError' && (error === reason || aborted)
     this.fail((aborted ? reason ?? error : error) ?? new Error('failed'), cancelled)
   }
 
-  giveUp () {
+  /** The connection carries no other request. */
+  endsHere () {
     if (this.isAttempt) this.finish(false)
     else this.complete()
   }
 
-  /** The record, which hooks may keep, leads to nothing of the request. */
-  letGo () { this.inner = this.signal = null }
+  /** The record, which hooks may keep, leads to nothing of the request. @param {any} [error] */
+  letGo (error) {
+    // For a 407 of a proxy that forwards, undici calls the handler with an error, and then with the body.
+    if (!this.lastAttempt?.acquiredNs || read(error, 'code') !== 'UND_ERR_INVALID_ARG') this.inner = this.signal = null
+  }
 }
 
 const MANUAL = { requireManualDestroy: true }
+/** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
+const settled = Promise.resolve()
 
 /**
  * Whether it is undici's error for a body that was destroyed, or fetch's for one that was cancelled. For an AbortSignal
@@ -170,20 +199,17 @@ function read (error, name) {
 class LegacyHandler extends Handler {
   /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
-    const before = this.reach()
-    if (this.attempts === null || this.isAttempt) this.acquired()
+    const before = this.begins()
     try {
       return this.inner?.onConnect(abort, context)
     } finally {
       this.leave(before)
-      if (this.loud) this.tell()
     }
   }
 
   /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    if (status >= 200 || status === 101) this.head(status)
-    else this.interim(status)
+    this.headed(status)
     try {
       return this.inner?.onHeaders(status, headers, resume, text)
     } finally {
@@ -212,10 +238,7 @@ class LegacyHandler extends Handler {
   onComplete (trailers) {
     this.complete()
     const result = this.inner?.onComplete(trailers)
-    // What it throws comes back to onError.
-    this.inner = this.signal = null
-    if (this.outcome !== undefined) this.close()
-    else this.completed()
+    this.completed()
     return result
   }
 
@@ -225,7 +248,7 @@ class LegacyHandler extends Handler {
     this.failed(error)
     try {
       const result = this.inner?.onError(error)
-      this.letGo()
+      this.letGo(error)
       return result
     } finally {
       this.leave(before)
@@ -238,20 +261,17 @@ class LegacyHandler extends Handler {
 class ControllerHandler extends Handler {
   /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
-    const before = this.reach()
-    if (this.attempts === null || this.isAttempt) this.acquired()
+    const before = this.begins()
     try {
       return this.inner?.onRequestStart(controller, context)
     } finally {
       this.leave(before)
-      if (this.loud) this.tell()
     }
   }
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    if (status >= 200 || status === 101) this.head(status)
-    else this.interim(status)
+    this.headed(status)
     try {
       return this.inner?.onResponseStart?.(controller, status, headers, text)
     } finally {
@@ -280,10 +300,7 @@ class ControllerHandler extends Handler {
   onResponseEnd (controller, trailers) {
     this.complete()
     const result = this.inner?.onResponseEnd?.(controller, trailers)
-    // What it throws comes back to onResponseError.
-    this.inner = this.signal = null
-    if (this.outcome !== undefined) this.close()
-    else this.completed()
+    this.completed()
     return result
   }
 
@@ -293,7 +310,7 @@ class ControllerHandler extends Handler {
     this.failed(error)
     try {
       const result = this.inner?.onResponseError?.(controller, error)
-      this.letGo()
+      this.letGo(error)
       return result
     } finally {
       this.leave(before)

@@ -21,7 +21,6 @@ export class RetryAgent extends undici.RetryAgent {
   /** @param {any} opts @param {any} handler */
   dispatch (opts, handler) {
     const call = this.#agent === null ? null : callOf(this.#agent, opts, handler, 'above')
-    if (call === null) return super.dispatch(opts, handler)
-    return send(call, () => super.dispatch(opts, /** @type {any} */ (call)))
+    return call === null ? super.dispatch(opts, handler) : send(call, super.dispatch, this, opts)
   }
 }
