@@ -19,7 +19,7 @@ final class ChannelSetup implements Consumer<Channel> {
         Setup unjoined = setup.copy();
         unjoined.config(setup.switches().withCoalesceDisabled(true));
         this.setup = unjoined;
-        this.onewrite = new NettySetup(unjoined, false);
+        this.onewrite = new NettySetup(unjoined, false, true);
         this.own = own;
         this.nodelay = nodelay;
     }

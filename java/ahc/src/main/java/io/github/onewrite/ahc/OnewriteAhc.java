@@ -24,9 +24,10 @@ import org.asynchttpclient.DefaultAsyncHttpClientConfig;
  * multipart messages leave in several writes, which stall at no first hop, because TCP_NODELAY is on. To join them would
  * hold bytes while AsyncHttpClient reads an InputStream on its event loop.
  *
- * <p>The times are those of the channel. So each exchange is one record, from the write of its head on: without queue, DNS,
- * connect, TLS and proxy. A redirect and a retry have one each, and a call that gets no connection has none. A call that was
- * given up, by a time limit too, closes its channel: its record says {@code closed}. Nothing is recorded of WebSockets, of
+ * <p>The times are those of the channel. So each exchange is one record: from the connect on if the connection was made
+ * for it, else from the write of its head on, and without queue, DNS and proxy. A redirect and a retry have one each, and a
+ * call that gets no connection has none. A call that was given up, by a time limit too, closes its channel: its record says
+ * {@code closed}. Nothing is recorded of WebSockets, of
  * HTTP/2 and of the CONNECT of a tunnel. There is no tag: a listener factory is given null.
  */
 public final class OnewriteAhc extends TimingOptions<OnewriteAhc> {

@@ -74,9 +74,28 @@ class TimingTest {
                 assertEquals(200, post(client, server.url()).getStatusCode());
                 Timing timing = calls.next();
                 assertEquals(i + 1, timing.attempts().get(0).connRequests().orElseThrow());
-                assertEquals(Calls.REUSED, calls.names());
+                assertEquals(i == 0 ? Calls.FRESH : Calls.REUSED, calls.names());
             }
             assertTrue(calls.none());
+        }
+    }
+
+    /** AsyncHttpClient adds TLS to a connection that is made. */
+    @Test
+    void theHandshakeIsTimed() throws Exception {
+        try (TestServer server = TestServer.answering(Identity.listener());
+                AsyncHttpClient client = client(Dsl.config().setUseInsecureTrustManager(true))) {
+            String url = "https://localhost:" + server.port() + "/";
+            for (boolean reused : new boolean[] {false, true}) {
+                client.preparePost(url).setBody("hello").execute().get(30, TimeUnit.SECONDS);
+                Timing timing = calls.next();
+                assertEquals(reused, timing.reused().orElseThrow());
+                if (reused) {
+                    assertEquals(Calls.REUSED, calls.names());
+                } else {
+                    calls.assertFreshOverTls(timing);
+                }
+            }
         }
     }
 
@@ -233,6 +252,9 @@ class TimingTest {
                 assertEquals(200, post(client, url).getStatusCode());
                 Timing timing = calls.next();
                 assertEquals(url, timing.url());
+                assertEquals(reused, timing.reused().orElseThrow());
+                assertEquals(!reused, timing.connectNanos().isPresent());
+                assertEquals(!reused, timing.tlsNanos().isPresent());
                 assertEquals(
                         Optional.of(
                                 (long) server.requests().get(0).head().length() + "5\r\nhello\r\n0\r\n\r\n".length()),

@@ -8,6 +8,7 @@ import java.net.BindException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
+import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
 import java.util.List;
@@ -26,8 +27,9 @@ import org.jspecify.annotations.Nullable;
 public final class ErrorKinds {
     private static final List<Map.Entry<Class<? extends Exception>, ErrorKind>> TYPES = List.of(
             Map.entry(CancellationException.class, ErrorKind.CANCELLED),
+            Map.entry(InterruptedException.class, ErrorKind.CANCELLED),
             Map.entry(UnknownHostException.class, ErrorKind.DNS),
-            Map.entry(InterruptedIOException.class, ErrorKind.TIMEOUT),
+            Map.entry(SocketTimeoutException.class, ErrorKind.TIMEOUT),
             Map.entry(TimeoutException.class, ErrorKind.TIMEOUT),
             Map.entry(ConnectException.class, ErrorKind.CONNECT),
             Map.entry(BindException.class, ErrorKind.CONNECT),
@@ -88,6 +90,13 @@ public final class ErrorKinds {
             if (each.getKey().isInstance(error)) {
                 return each.getValue();
             }
+        }
+        if (error instanceof InterruptedIOException) {
+            // Okio's time limits have this message; else the thread was interrupted.
+            return "timeout".equals(error.getMessage()) ? ErrorKind.TIMEOUT : ErrorKind.CANCELLED;
+        }
+        if (error instanceof IOException && error.getClass().getName().startsWith("org.bouncycastle.tls.")) {
+            return ErrorKind.TLS;
         }
         ErrorKind byMessage = error instanceof IOException ? byMessage(String.valueOf(error.getMessage())) : null;
         return byMessage == null && error instanceof ProtocolException ? ErrorKind.PROTOCOL : byMessage;

@@ -115,6 +115,12 @@ public final class TimedCall implements Timing {
     /** The same for a URL in two parts, which are joined when it is needed. */
     public static @Nullable TimedCall start(
             Hooks hooks, String method, String origin, String target, @Nullable Object tag) {
+        return start(hooks, method, origin, target, tag, System.nanoTime());
+    }
+
+    /** The same for a call that began at some moment before. */
+    public static @Nullable TimedCall start(
+            Hooks hooks, String method, String origin, String target, @Nullable Object tag, long at) {
         if (!hooks.wanted()) {
             return null;
         }
@@ -122,7 +128,6 @@ public final class TimedCall implements Timing {
         if (!called.wanted()) {
             return null;
         }
-        long at = System.nanoTime();
         return new TimedCall(called, method, origin, target, tag, Anchor.unixNanos(at), at);
     }
 

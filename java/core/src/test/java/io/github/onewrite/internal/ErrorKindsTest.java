@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.github.onewrite.ErrorKind;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.ProtocolException;
 import java.net.SocketException;
 import java.util.stream.Stream;
+import org.bouncycastle.tls.TlsException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -49,6 +51,8 @@ class ErrorKindsTest {
                 Arguments.of(ErrorKind.CONNECT, new SocketException("SOCKS: Connection refused")),
                 Arguments.of(ErrorKind.PROTOCOL, new ProtocolException("Unexpected status line: closed")),
                 Arguments.of(ErrorKind.OTHER, new IllegalArgumentException("a request that is refused")),
+                Arguments.of(ErrorKind.CANCELLED, new InterruptedIOException("interrupted while it timed out")),
+                Arguments.of(ErrorKind.TLS, new IOException(new TlsException("certificate_unknown(46)"))),
                 Arguments.of(ErrorKind.OTHER, new Broken()));
     }
 

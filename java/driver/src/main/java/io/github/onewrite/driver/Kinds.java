@@ -47,13 +47,7 @@ enum Kinds {
     static {
         FEATURES.put(
                 "okhttp",
-                List.of(
-                        "proxy_forward",
-                        "proxy_connect",
-                        "custom_connector",
-                        "redirects",
-                        "expect_continue",
-                        "informational"));
+                List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects", "expect_continue"));
         FEATURES.put("reactor-netty", List.of("proxy_connect", "socket_options", "redirects"));
         FEATURES.put("ahc", List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects"));
     }

@@ -72,7 +72,7 @@ final class CallListener extends EventListener {
     /** The head of a response was read, and its body is not. */
     private boolean responseOpen;
 
-    /** Length of the response's body, -1 where the head does not tell. */
+    /** Length of the response's body; 1 where the head does not tell: an empty one looks like one that nobody read. */
     private long expected;
 
     private CallListener(EventListener next, Factory of) {
@@ -360,7 +360,7 @@ final class CallListener extends EventListener {
         int code = response.code();
         boolean bodyless = response.request().method().equals("HEAD") || code == 204 || code == 304;
         responseOpen = true;
-        expected = bodyless ? -1 : contentLength(response);
+        expected = bodyless ? 0 : contentLength(response);
         step((timed, at) -> {
             timed.responseStart(at);
             timed.headersEnd(code);
@@ -373,9 +373,9 @@ final class CallListener extends EventListener {
 
     private static long contentLength(Response response) {
         try {
-            return Long.parseLong(response.header("Content-Length", "-1"));
+            return Long.parseLong(response.header("Content-Length", "1"));
         } catch (NumberFormatException e) {
-            return -1;
+            return 1;
         }
     }
 

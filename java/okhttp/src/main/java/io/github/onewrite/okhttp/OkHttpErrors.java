@@ -4,7 +4,6 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.internal.ErrorKinds;
 import java.io.IOException;
 import java.io.InterruptedIOException;
-import java.net.SocketTimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** The kinds of OkHttp's errors, which have only generic types: the whole message decides. */
@@ -20,19 +19,12 @@ final class OkHttpErrors {
     }
 
     private static @Nullable ErrorKind kindOf(Throwable error) {
-        if (error instanceof InterruptedException) {
-            return ErrorKind.CANCELLED;
-        }
         if (!(error instanceof IOException)) {
             return null;
         }
         String message = String.valueOf(error.getMessage());
-        if (error instanceof InterruptedIOException && !(error instanceof SocketTimeoutException)) {
-            return switch (message) {
-                case "timeout" -> ErrorKind.TIMEOUT;
-                case "executor rejected" -> ErrorKind.POOL;
-                default -> ErrorKind.CANCELLED;
-            };
+        if (error instanceof InterruptedIOException && message.equals("executor rejected")) {
+            return ErrorKind.POOL;
         }
         if (message.equals("Canceled") || message.equals("Closed by interrupt")) {
             return ErrorKind.CANCELLED;
@@ -40,10 +32,6 @@ final class OkHttpErrors {
         if (message.startsWith("Unexpected response code for CONNECT: ")
                 || message.equals("Failed to authenticate with proxy")) {
             return ErrorKind.CONNECT;
-        }
-        // Bouncy Castle's are plain IOExceptions.
-        if (error.getClass().getName().startsWith("org.bouncycastle.tls.")) {
-            return ErrorKind.TLS;
         }
         return message.equals("unexpected end of stream") || message.startsWith("unexpected end of stream on ")
                 ? ErrorKind.CLOSED

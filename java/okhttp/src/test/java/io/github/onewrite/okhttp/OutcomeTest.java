@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParser;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
@@ -16,7 +19,8 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
-import java.net.SocketTimeoutException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
@@ -118,24 +122,34 @@ class OutcomeTest {
         }
     }
 
-    static Stream<Arguments> kinds() {
-        return Stream.of(
-                Arguments.of(new InterruptedIOException("timeout"), ErrorKind.TIMEOUT),
-                Arguments.of(new SocketTimeoutException("Read timed out"), ErrorKind.TIMEOUT),
-                Arguments.of(new InterruptedIOException("executor rejected"), ErrorKind.POOL),
-                Arguments.of(new InterruptedIOException("interrupted"), ErrorKind.CANCELLED),
-                Arguments.of(new InterruptedIOException(), ErrorKind.CANCELLED),
-                Arguments.of(new InterruptedException(), ErrorKind.CANCELLED),
-                Arguments.of(new IOException("Canceled"), ErrorKind.CANCELLED),
-                Arguments.of(new IOException("unexpected end of stream on http://a/..."), ErrorKind.CLOSED),
-                Arguments.of(new IOException("Unexpected response code for CONNECT: 403"), ErrorKind.CONNECT),
-                Arguments.of(new IOException(), ErrorKind.OTHER));
+    /** The rows of spec/testdata that are for Java. */
+    static Stream<JsonElement> rows() throws IOException {
+        return JsonParser.parseString(Files.readString(Path.of("..", "..", "spec", "testdata", "error_kinds.json")))
+                .getAsJsonObject()
+                .getAsJsonArray("rows")
+                .asList()
+                .stream()
+                .filter(row -> row.getAsJsonObject().has("java"));
     }
 
     @ParameterizedTest
-    @MethodSource("kinds")
-    void kindsOfErrors(Throwable error, ErrorKind kind) {
-        assertEquals(kind, OkHttpErrors.kindOf(error, false));
+    @MethodSource("rows")
+    void kindsOfErrors(JsonElement row) throws Exception {
+        String kind = row.getAsJsonObject().get("kind").getAsString();
+        for (JsonElement each : row.getAsJsonObject().getAsJsonArray("java")) {
+            Throwable error = error(each.getAsJsonObject());
+            assertEquals(kind, OkHttpErrors.kindOf(error, false).canonicalName(), error::toString);
+        }
+    }
+
+    private static Throwable error(JsonObject from) throws Exception {
+        Class<? extends Throwable> type =
+                Class.forName(from.get("class").getAsString()).asSubclass(Throwable.class);
+        Throwable made = from.has("message")
+                ? type.getConstructor(String.class)
+                        .newInstance(from.get("message").getAsString())
+                : type.getConstructor().newInstance();
+        return from.has("cause") ? made.initCause(error(from.getAsJsonObject("cause"))) : made;
     }
 
     /** A time limit of the whole call cancels the call. */
@@ -144,6 +158,24 @@ class OutcomeTest {
         assertEquals(ErrorKind.CANCELLED, OkHttpErrors.kindOf(new IOException("Socket closed"), true));
         assertEquals(ErrorKind.TIMEOUT, OkHttpErrors.kindOf(new InterruptedIOException("timeout"), true));
         assertEquals(ErrorKind.OTHER, OkHttpErrors.kindOf(new IllegalStateException(), true));
+    }
+
+    /** OkHttp reports the end of a body that is closed as of one that is read. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aBodyOfUnknownLength(boolean read) throws Exception {
+        String answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+        try (TestServer server = TestServer.answering("GET /", answer)) {
+            try (Response response = client(new OkHttpClient.Builder())
+                    .newCall(get(server.url()))
+                    .execute()) {
+                if (read) {
+                    assertEquals("hello", response.body().string());
+                }
+            }
+            assertEquals(read, calls.next().receiveNanos().isPresent());
+            assertEquals(read, calls.names().contains("response_end"));
+        }
     }
 
     @Test

@@ -62,6 +62,17 @@ final class ConnectTimes {
         return tunnels;
     }
 
+    /**
+     * When the connect began, or 0: the first request is being written. AsyncHttpClient adds TLS to a connection that is made,
+     * and writes in its listener of the handshake, which runs before any of ours would.
+     */
+    long started() {
+        if (secured == 0 && !securing && channel.pipeline().get(SslHandler.class) != null) {
+            secured = System.nanoTime();
+        }
+        return started;
+    }
+
     private boolean isReady() {
         return !known || (ended != 0 && !securing);
     }
@@ -110,7 +121,7 @@ final class ConnectTimes {
 
     /** The steps that the record does not have yet. Those of a connection that was made for another call are not its own. */
     private void missed(TimedCall timed) {
-        if (started == 0 || started <= timed.attemptStartedAt()) {
+        if (started == 0 || started < timed.attemptStartedAt()) {
             return;
         }
         if (lookup > timed.attemptStartedAt()) {

@@ -256,7 +256,20 @@ public final class NettyConnection {
         }
         // Else the target is the whole URL, for a proxy.
         String before = request.uri().startsWith("/") ? origin(request.headers().get(HttpHeaderNames.HOST, "")) : "";
-        return setup.begin(request.method().name(), before, request.uri(), null, channel.eventLoop());
+        long connect = setup.begunByConnect() && requests == 0 ? times.started() : 0;
+        long at = connect == 0 ? System.nanoTime() : connect;
+        return setup.begin(request.method().name(), before, request.uri(), null, channel.eventLoop(), at);
+    }
+
+    /** Whether the request makes the tunnel of the connection: it belongs to the connect. */
+    boolean isTunnel(HttpRequest head) {
+        if (!head.method().equals(HttpMethod.CONNECT)) {
+            return false;
+        }
+        if (setup.begunByConnect() && requests == 0) {
+            times.tunnel();
+        }
+        return times.tunnels();
     }
 
     /** Scheme and authority of the URLs. */

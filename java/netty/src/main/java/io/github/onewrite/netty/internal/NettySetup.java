@@ -26,6 +26,7 @@ public final class NettySetup {
 
     private final Setup setup;
     private final boolean endedByClient;
+    private final boolean begunByConnect;
     private @Nullable Hooks hooks;
 
     /**
@@ -34,8 +35,17 @@ public final class NettySetup {
      * @param endedByClient whether the client ends its calls; else the answer's last content or the close of the channel
      */
     public NettySetup(Setup setup, boolean endedByClient) {
+        this(setup, endedByClient, false);
+    }
+
+    /**
+     * @param begunByConnect whether a connection is made for the request that it carries first, whose call so began with
+     *     the connect; a CONNECT that goes before it is part of that
+     */
+    public NettySetup(Setup setup, boolean endedByClient, boolean begunByConnect) {
         this.setup = setup;
         this.endedByClient = endedByClient;
+        this.begunByConnect = begunByConnect;
     }
 
     /** The present switches and hooks of a customizer of Netty. */
@@ -51,6 +61,10 @@ public final class NettySetup {
     /** An address as records show it. */
     public static String hostAndPort(String host, int port) {
         return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
+    }
+
+    boolean begunByConnect() {
+        return begunByConnect;
     }
 
     boolean endedByClient() {
@@ -160,7 +174,11 @@ public final class NettySetup {
      * @param loop takes the steps of the call; null where it is not known yet
      */
     public Exchange begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop) {
-        TimedCall timed = TimedCall.start(ready(), method, url, target, tag);
+        return begin(method, url, target, tag, loop, System.nanoTime());
+    }
+
+    Exchange begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop, long at) {
+        TimedCall timed = TimedCall.start(ready(), method, url, target, tag, at);
         return timed == null ? Exchange.UNTIMED : new Exchange(timed, loop);
     }
 

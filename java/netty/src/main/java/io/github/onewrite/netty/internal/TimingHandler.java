@@ -8,7 +8,6 @@ import io.netty.handler.codec.http.DefaultHttpObject;
 import io.netty.handler.codec.http.DefaultHttpResponse;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.HttpContent;
-import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpResponseStatus;
@@ -33,7 +32,7 @@ final class TimingHandler extends Joiner {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (isHead(message)) {
             HttpRequest request = (HttpRequest) message;
-            if (!connection.times().tunnels() || !request.method().equals(HttpMethod.CONNECT)) {
+            if (!connection.isTunnel(request)) {
                 if (connection.moves(ctx)) {
                     ctx.write(message, promise);
                     return;
