@@ -173,13 +173,14 @@ class FootprintTest {
         List<Long> more = new ArrayList<>();
         try (TestServer server = TestServer.answering()) {
             Request request = new Request.Builder().url(server.url()).build();
-            while (more.size() < 6 && !more.contains(0L)) {
+            // Two stock clients differ by up to 32 bytes a call by chance; a record and its listener take some 500.
+            while (more.size() < 6 && more.stream().noneMatch(bytes -> bytes <= 32)) {
                 long stock =
                         bytesPerCall(STOCK.apply(new OkHttpClient.Builder()).build(), request);
                 long bare = bytesPerCall(BARE.apply(new OkHttpClient.Builder()).build(), request);
                 more.add(Math.max(0, bare - stock));
             }
         }
-        assertTrue(more.contains(0L), more::toString);
+        assertTrue(more.stream().anyMatch(bytes -> bytes <= 32), more::toString);
     }
 }
