@@ -31,7 +31,7 @@ import urllib3
 HERE = pathlib.Path(__file__)
 NODELAY = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
 VARIANTS = ("stock", "stock again", "onewrite", "on_timing", "every event")
-SPANS = "OpenTelemetry's instrumentation"
+SPANS = "OpenTelemetry"
 #: Route, size of the body and variants; each is a section of the table.
 SECTIONS = (
     ("direct", 200, (*VARIANTS, SPANS)),
