@@ -72,7 +72,7 @@ final class CallListener extends EventListener {
     /** The head of a response was read, and its body is not. */
     private boolean responseOpen;
 
-    /** Length of the response's body; 1 where the head does not tell: an empty one looks like one that nobody read. */
+    /** Length of the response's body; 1 where the head has none: OkHttp reports 0 bytes of an empty body and of an unread one. */
     private long expected;
 
     private CallListener(EventListener next, Factory of) {
