@@ -190,7 +190,7 @@ final class Protocol {
             sent = CompletableFuture.completedFuture(new Reply().failed(refused));
         }
         return sent.thenApply(reply -> {
-            reply.elapsedNanos = System.nanoTime() - started;
+            reply.elapsedNanos = (reply.settledAtNanos != 0 ? reply.settledAtNanos : System.nanoTime()) - started;
             return reply;
         });
     }

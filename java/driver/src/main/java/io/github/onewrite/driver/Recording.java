@@ -72,11 +72,13 @@ final class Recording implements TimingListener {
 
     /** Waits for the record, but no longer than the protocol waits for a call whose end is not reported. */
     CompletableFuture<Reply> joinTo(CompletableFuture<Reply> outcome) {
-        return outcome.thenCompose(settled -> ended.completeOnTimeout(null, LATE_MS, TimeUnit.MILLISECONDS)
-                .thenApply(end -> {
-                    into(settled);
-                    return settled;
-                }));
+        return outcome.thenCompose(settled -> {
+            settled.settledAtNanos = System.nanoTime();
+            return ended.completeOnTimeout(null, LATE_MS, TimeUnit.MILLISECONDS).thenApply(end -> {
+                into(settled);
+                return settled;
+            });
+        });
     }
 
     private synchronized void into(Reply reply) {

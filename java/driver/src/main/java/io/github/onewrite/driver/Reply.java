@@ -21,6 +21,8 @@ final class Reply {
     String errorKind;
     String errorPhase;
     long elapsedNanos;
+    /** When the caller had its outcome, on the clock of System.nanoTime; 0 where no record was awaited after it. */
+    long settledAtNanos;
 
     /** The timing record in canonical form, and how many arrived; null and 0 without hooks. */
     JsonObject timing;
