@@ -2,7 +2,7 @@ package io.github.onewrite.internal;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Counts the sockets on which a customizer could not do its work, for its {@link Status}. */
+/** Counts the sockets on which a customizer could not do its work, for its {@link io.github.onewrite.Status}. */
 public final class SocketCounts {
     private final AtomicLong withoutNodelay = new AtomicLong();
     private final AtomicLong notJoined = new AtomicLong();
