@@ -53,6 +53,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.proxy.HttpProxyHandler;
@@ -74,6 +75,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -561,6 +563,29 @@ class OnewriteNettyTest implements AppliedTwice {
         }
         channel.finishAndReleaseAll();
         assertTrue(calls.none());
+    }
+
+    /** The answer ends with its head, though the client closes the channel there. */
+    @ParameterizedTest
+    @CsvSource({"HEAD,200,5", "GET,204,", "GET,304,5", "GET,200,0", "GET,200,5"})
+    void anAnswerWithoutABodyEndsWithItsHead(String method, int status, @Nullable Integer length) throws Exception {
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        channel.pipeline().addLast(new SimpleChannelInboundHandler<HttpResponse>() {
+            @Override
+            protected void channelRead0(ChannelHandlerContext ctx, HttpResponse response) {
+                ctx.close();
+            }
+        });
+        onewrite.apply(channel.pipeline());
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.valueOf(method), "/"));
+        channel.writeInbound(text("HTTP/1.1 " + status + " X\r\n"
+                + (length == null ? "" : "Content-Length: " + length + "\r\n") + "\r\n"));
+        calls.next();
+        assertEquals(
+                !(method.equals("GET") && status == 200 && length == 5),
+                calls.names().contains("response_end"));
+        channel.finishAndReleaseAll();
     }
 
     /** The codec makes a response of status 999 of it. */

@@ -8,6 +8,7 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpUtil;
 import java.util.concurrent.RejectedExecutionException;
@@ -48,6 +49,7 @@ public final class Exchange implements ChannelFutureListener {
     private boolean released;
     private boolean pending;
     private boolean keepsAlive = true;
+    private boolean isHead;
     private int ordinal;
     private long free;
     private int writes;
@@ -206,6 +208,7 @@ public final class Exchange implements ChannelFutureListener {
     /** The head of the request is written. */
     void writes(HttpRequest head) {
         keepsAlive = record == null || !record.wantsEvents() || HttpUtil.isKeepAlive(head);
+        isHead = HttpMethod.HEAD.equals(head.method());
     }
 
     /**
@@ -300,11 +303,19 @@ public final class Exchange implements ChannelFutureListener {
         step(System.nanoTime(), (exchange, timed, at) -> timed.informational(at, code));
     }
 
-    /** @param single whether no other request is in flight, so that the kernel's evidence is this one's */
-    void head(int code, long lastRead, boolean single) {
+    /**
+     * The head of the final answer was read. An answer without a body ends with it, whether or not the client reads on.
+     *
+     * @param empty whether the head alone says that no body follows
+     * @param single whether no other request is in flight, so that the kernel's evidence is this one's
+     */
+    void head(int code, boolean empty, long lastRead, boolean single) {
         status = code;
         alone = single;
         step(firstRead == 0 ? lastRead : firstRead, (exchange, timed, at) -> exchange.head(timed, at));
+        if (isHead || empty) {
+            responseEnd(lastRead, 0);
+        }
     }
 
     private void head(TimedCall timed, long at) {

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty.internal;
 
+import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
@@ -83,6 +84,10 @@ class Joiner extends ChannelDuplexHandler {
     private final int joinMax;
     private final List<Written> unflushed = new ArrayList<>(2);
     private boolean joining;
+
+    /** Bytes of the body that are still to be written. A complete request is not held: Netty accepts one without a last content. */
+    private long bodyLeft;
+
     private boolean planned;
     private boolean moving;
     private @Nullable ChannelHandlerContext place;
@@ -120,14 +125,16 @@ class Joiner extends ChannelDuplexHandler {
             return;
         }
         boolean last = message instanceof LastHttpContent;
+        int size = size(message);
         if (isHead(message)) {
-            joining = !last
-                    && joinMax > 0
-                    && ctx.channel() instanceof SocketChannel
-                    && announcesBody((HttpRequest) message);
+            bodyLeft = last || joinMax == 0 || !(ctx.channel() instanceof SocketChannel)
+                    ? 0
+                    : announced((HttpRequest) message);
+            joining = bodyLeft > 0;
         }
-        joining &= !last;
-        if (owed && !fits(ctx.channel(), message)) {
+        bodyLeft -= size;
+        joining &= !last && bodyLeft > 0;
+        if (owed && !fits(ctx.channel(), size)) {
             flushNow(ctx);
         }
         if (!joining
@@ -147,14 +154,30 @@ class Joiner extends ChannelDuplexHandler {
         ctx.write(message, written.sent.addListener(written));
     }
 
-    private static boolean announcesBody(HttpRequest request) {
-        return !HttpUtil.is100ContinueExpected(request)
-                && (HttpUtil.isTransferEncodingChunked(request) || HttpUtil.getContentLength(request, 0L) > 0);
+    /** The length of the body that a head announces; 0 for none, and where Netty sends a length that is no number. */
+    private static long announced(HttpRequest request) {
+        if (HttpUtil.is100ContinueExpected(request)) {
+            return 0;
+        }
+        if (HttpUtil.isTransferEncodingChunked(request)) {
+            return Long.MAX_VALUE;
+        }
+        try {
+            return HttpUtil.getContentLength(request, 0L);
+        } catch (NumberFormatException e) {
+            return 0;
+        }
+    }
+
+    private static int size(Object message) {
+        if (message instanceof ByteBufHolder holder) {
+            return holder.content().readableBytes();
+        }
+        return message instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
     }
 
     /** False where the write would make the channel unwritable only because of what waits. */
-    private static boolean fits(Channel channel, Object message) {
-        int size = message instanceof ByteBufHolder holder ? holder.content().readableBytes() : 0;
+    private static boolean fits(Channel channel, int size) {
         return size + FRAMING < channel.bytesBeforeUnwritable()
                 || size >= channel.config().getWriteBufferHighWaterMark();
     }

@@ -12,6 +12,7 @@ import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
 import java.net.SocketAddress;
@@ -388,10 +389,14 @@ public final class NettyConnection {
     }
 
     /** The head of the final answer was read. */
-    void head(int status) {
+    void head(HttpResponse response) {
         Exchange exchange = reading();
         if (exchange.isTimed()) {
-            exchange.head(status, lastRead, exchanges.size() == 1);
+            int status = response.status().code();
+            boolean empty = status == 204
+                    || status == 304
+                    || "0".equals(response.headers().get(HttpHeaderNames.CONTENT_LENGTH));
+            exchange.head(status, empty, lastRead, exchanges.size() == 1);
         }
     }
 

@@ -95,7 +95,7 @@ final class TimingHandler extends Joiner {
             connection.reading().interim(response.status().code());
         } else {
             keepAlive = HttpUtil.isKeepAlive(response);
-            connection.head(response.status().code());
+            connection.head(response);
         }
     }
 

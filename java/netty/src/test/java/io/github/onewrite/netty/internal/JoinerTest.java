@@ -18,6 +18,7 @@ import io.netty.channel.EventLoopGroup;
 import io.netty.channel.FileRegion;
 import io.netty.channel.WriteBufferWaterMark;
 import io.netty.channel.nio.NioEventLoopGroup;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.EncoderException;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
@@ -47,6 +48,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is flushed together on a TCP socket, seen below the codec, and beside Netty alone. */
@@ -190,16 +192,28 @@ class JoinerTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"expect", "content-length", "x"})
-    void aHeadWithoutABodyToComeIsNotHeld(String header) throws Exception {
+    @CsvSource({"expect,100-continue", "content-length,0", "content-length,many", "x,y"})
+    void aHeadWithoutABodyToComeIsNotHeld(String header, String value) throws Exception {
         open(true);
-        int[] now = new int[1];
         turn(at -> {
-            HttpRequest head = head(header, header.equals("content-length") ? "0" : "100-continue");
-            at.writeAndFlush(head);
-            now[0] = flushed();
+            at.writeAndFlush(head(header, value));
+            assertEquals(1, flushed());
         });
-        assertEquals(1, now[0]);
+    }
+
+    /** {@code SocketChannel.shutdownOutput} passes no handler, and fails what is not flushed. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCompleteRequestIsNotHeldThoughNoLastContentFollows(boolean raw) throws Exception {
+        CompletableFuture<String> read = open(true);
+        turn(at -> {
+            at.writeAndFlush(head("content-length", 5));
+            at.writeAndFlush(raw ? bytes(2) : new DefaultHttpContent(bytes(2)));
+            assertEquals(0, flushed());
+            at.writeAndFlush(raw ? bytes(3) : new DefaultHttpContent(bytes(3)));
+            ((SocketChannel) at).shutdownOutput();
+        });
+        assertTrue(read.get(30, TimeUnit.SECONDS).endsWith("\r\n\r\n" + "\0".repeat(5)));
     }
 
     @ParameterizedTest
