@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 HERE = Path(__file__).resolve().parent
 CLIENT = [sys.executable, str(HERE / "client.py")]
-KEPT_OUT = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "GITHUB_STEP_SUMMARY", "SSL_CERT_FILE")
+KEPT_OUT = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE")
 
 
 def clean_environment() -> dict[str, str]:

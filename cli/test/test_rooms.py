@@ -32,7 +32,7 @@ def test_each_room_imports_common_and_itself_alone() -> None:
 
 def test_only_the_house_itself_is_beside_the_rooms() -> None:
     beside = {path.stem for path in SOURCE.glob("*.py")}
-    assert beside == {"__init__", "__main__", "app", "demo", "explain", "testing"}
+    assert beside == {"__init__", "__main__", "app", "explain", "testing"}
 
 
 def test_the_lab_is_the_only_other_package() -> None:

@@ -94,7 +94,6 @@ def test_every_report_fits_thirty_columns() -> None:
         ("serve", "--", python, str(Path(CLIENT[1]).with_name("server.py")), "split,nagle", "{port}"),
         ("watch", "--", python, CLIENT[1], "split,nagle", url),
         ("doctor", url, "--samples", "5"),
-        ("demo", "--requests", "5"),
         ("explain",),
         ("explain", "OW105"),
     ):
@@ -104,7 +103,7 @@ def test_every_report_fits_thirty_columns() -> None:
     server.close()
 
 
-@pytest.mark.parametrize("command", ["check", "serve", "doctor", "watch", "demo", "explain", "tap", ""])
+@pytest.mark.parametrize("command", ["check", "serve", "doctor", "watch", "explain", "tap", ""])
 def test_help_fits_one_screen(command: str) -> None:
     lines = onewrite(*command.split(), "--help", env={"COLUMNS": "80"}).out.splitlines()
     assert len(lines) <= 24, "\n".join(lines)

@@ -22,7 +22,6 @@ from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import FORMATS, Output, prepare, write_report
 from onewrite_cli.common.run import ENDING, scratch
 from onewrite_cli.common.terminal import say, tell, wrapped
-from onewrite_cli.demo import demo
 from onewrite_cli.doctor.command import DoctorOptions, doctor
 from onewrite_cli.doctor.stream import stream
 from onewrite_cli.doctor.verdict import FEWEST
@@ -107,9 +106,6 @@ def _parser() -> argparse.ArgumentParser:
     _serve_options(commands.add_parser("serve", help="start a server and judge its answers", description=SERVE))
     _doctor_options(commands.add_parser("doctor", help="does the path to a URL stall?", description=DOCTOR))
     _watch_options(commands.add_parser("watch", help="the sockets of a running process", description=WATCH))
-    shown = commands.add_parser("demo", help="the stall and its end on this machine, in three seconds")
-    shown.usage = "onewrite demo [--requests N]"
-    shown.add_argument("--requests", type=_count(5, 1000), default=30, metavar="N", help="in each way (default 30)")
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
     one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without it, all")
     tap = commands.add_parser("tap", help="the counting server alone, for a test in any language")
@@ -196,8 +192,6 @@ def _run(arguments: list[str]) -> ExitStatus:
         return explain(options.rule)
     if options.what == "watch":
         return watch(_filled(WatchOptions, options))
-    if options.what == "demo":
-        return demo(options.requests)
     if options.what == "tap":
         return _tap(options.port, tls=options.tls, form=options.format)
     if options.what == "doctor":

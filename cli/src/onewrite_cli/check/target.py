@@ -58,7 +58,7 @@ class Target:
     def control(self, *, body: int, times: int) -> None:
         """Let the tool's own clients make their requests. Raises CouldNotRun."""
         proxy = self.proxy.base if self.proxy else None
-        (split, _), (single, _) = run_controls(self._control_url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
+        split, single = run_controls(self._control_url, body=body, times=times, ca_file=self.ca_file, proxy=proxy)
         self.split_ports.add(split)
         self.single_ports.add(single)
 

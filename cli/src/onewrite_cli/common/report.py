@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +26,6 @@ SHOWN_NOTES = 20
 LONGEST = 160
 BAD = (State.FOUND, State.WARNED)
 LEVEL = {State.FOUND: "error", State.WARNED: "warning", State.INCONCLUSIVE: "warning"}
-MARK = {State.OK: "✅", State.FOUND: "❌", State.WARNED: "⚠️", State.INCONCLUSIVE: "❔"}
 #: What XML 1.0 cannot hold, whatever the escaping: a command may print anything.
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -143,20 +141,6 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _write_summary(report: Report) -> None:
-    """Add a table to the summary of a GitHub job, where there is one."""
-    where = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not where:
-        return
-    lines = [f"### {report.tool}: `{_command(report).replace('`', chr(39))}`", "", report.headline]
-    lines += ["", "| | rule | result | |", "|---|---|---|---|"]
-    for outcome in report.outcomes:
-        cells = (MARK.get(outcome.state, "➖"), f"{outcome.rule.id} {outcome.rule.name}", outcome.state.value, _sentence(outcome))
-        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
-    with Path(where).open("a", encoding="utf-8") as summary:
-        summary.write("\n".join(lines) + "\n\n")
-
-
 def as_sarif(report: Report) -> str:
     """SARIF 2.1.0: a result per finding, at the first file that the command names, where it names one."""
     file = next((part for part in report.command if not Path(part).is_absolute() and Path(part).is_file()), None)
@@ -233,8 +217,6 @@ def prepare(outputs: list[Output]) -> None:
 
 def write_report(report: Report, form: str, outputs: list[Output]) -> None:
     """With `outputs`, stdout gets the text or GitHub's annotations. Raises CouldNotRun when a file cannot be written."""
-    if form == "github":
-        _write_summary(report)
     for output in outputs:
         try:
             output.file.resolve().write_text(FORMATS[output.form](report) + "\n", encoding="utf-8")

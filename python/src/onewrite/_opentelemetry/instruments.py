@@ -29,11 +29,11 @@ class Instruments:
         self._wait = meter.create_histogram(
             "onewrite.wait.duration",
             "s",
-            "From the last write of a request to the first byte of its response.",
+            "From the last byte of the request written to the first byte of the response read",
             explicit_bucket_boundaries_advisory=_WAIT,
         )
         self._requests = meter.create_counter(
-            "onewrite.requests", "{request}", "Requests that got a connection, reused or new."
+            "onewrite.requests", "{request}", "Requests that got a connection"
         )
 
     def record(self, timing: Timing, attributes: Attributes, context: Context) -> None:
