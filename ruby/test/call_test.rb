@@ -143,6 +143,22 @@ class CallTest < OnewriteTest
     assert_operator @records[0].total_ns, :>, @records[0].receive_ns + 40_000_000
   end
 
+  def test_an_answer_without_a_body_ends_with_its_head
+    heads = ["204 No Content\r\n", "304 Not Modified\r\nContent-Length: 9\r\n", "200 OK\r\nContent-Length: 0\r\n"]
+    http = timed(tap_server { |seen| "HTTP/1.1 #{heads[seen.line[/\d/].to_i]}\r\n" })
+    heads.each_index { |at| http.request_get("/#{at}") { |response| sleep(0.05) && response.read_body } }
+    http.request_head("/2") { sleep 0.05 }
+    assert_equal 4, @records.size
+    @records.each { |record| assert_operator record.receive_ns, :<, 40_000_000, record.to_s }
+  end
+
+  def test_a_connection_whose_answer_has_no_body_is_kept_when_the_block_is_left
+    tap = tap_server { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" }
+    http = session(tap)
+    3.times { http.request_get("/") { break } }
+    assert_equal 1, tap.connections
+  end
+
   # Whatever the library refuses before a byte is sent.
   { "a line break in the path" => [ArgumentError, ->(_) { Net::HTTP::Get.new("/a\r\nb") }],
     "a stream without a length" => [ArgumentError, ->(t) { t.post.tap { |one| one.body_stream = StringIO.new("x") } }],

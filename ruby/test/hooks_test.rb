@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require "minitest/mock"
 require_relative "../bench/origin"
 
 # Setting and removing hooks, errors in hooks, and that without a hook timing costs nothing.
@@ -287,6 +288,28 @@ class HooksTest < OnewriteTest
       assert_equal [begun, begun], [events.count(:call_end), records.size]
       assert_includes [nil, :call_end], events.last
     end
+  end
+
+  # As tests do it; with one parameter, as Net::HTTP calls it.
+  def test_a_stand_in_for_the_clock_reaches_no_request
+    http = session(tap_server)
+    records = records_of(http)
+    http.get("/")
+    stand_in = ->(_id) { 5.0 }
+    Process.stub(:clock_gettime, stand_in) { 2.times { assert_equal "200", http.post("/", "x").code } }
+    assert_equal 3, records.size
+    records.each_cons(2) { |one, other| assert_operator one.started_at_mono_ns, :<, other.started_at_mono_ns }
+  end
+
+  def test_the_request_after_a_hook_that_ended_the_first_one_is_sent
+    http = session(tap_server, start: false)
+    left = 1
+    http.onewrite_listener = listener { |event| throw :out, :left if event.name == :call_start && (left -= 1) >= 0 }
+    records = records_of(http)
+    http.start
+    assert_equal :left, catch(:out) { http.get("/").code }
+    assert_equal "200", http.get("/").code
+    assert_equal %i[cancelled ok], records.map(&:outcome)
   end
 
   def test_a_frozen_thread_gets_its_answer

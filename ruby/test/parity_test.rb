@@ -340,11 +340,40 @@ class ParityTest < OnewriteTest
   end
 
   # (Writes and TCP_NODELAY: the judge, and nodelay_test.)
-  def test_observing_leaves_closing_to_the_library
+  def test_observing_leaves_a_connection_that_was_given_up_to_the_library
     Onewrite.configure(observe: true)
-    http = session(tap_server { "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc" })
-    catch(:enough) { http.get("/") { throw :enough } }
-    refute_predicate socket_of(http), :closed?
+    http = session(tap_server)
+    catch(:enough) { http.request_get("/") { throw :enough } }
+    assert_raises(Net::HTTPBadResponse) { http.get("/") }
     assert_equal [true, true], Onewrite.status.values_at(:observe, :enabled)
+  end
+
+  # Ways to keep the connection of a request, and ways out of its block.
+  TAKEN = { "the io" => ->(socket) { socket.io }, "the Net::BufferedIO" => ->(socket) { socket }, "nothing" => ->(_) {} }.freeze
+  WAYS_OUT = {
+    "a break" => ->(send, take) { send.call { |response| break take.call(response) } },
+    "a throw" => ->(send, take) { catch(:out) { send.call { |response| throw :out, take.call(response) } } },
+    "a killed thread" => lambda { |send, take|
+      Thread.new { send.call { |response| take.call(response) && Thread.current.kill } }.join
+    },
+    "a Fiber that is left" => ->(send, take) { Fiber.new { send.call { |response| Fiber.yield take.call(response) } }.resume }
+  }.freeze
+
+  TAKEN.each do |what, take|
+    WAYS_OUT.each do |how, leave|
+      define_method("test_a program that keeps #{what} and leaves the block by #{how}") do
+        [[Net::HTTP::Get, nil], [Net::HTTP::Post, "hello"]].each do |verb, body|
+          assert_parity do |http|
+            request = verb.new("/", "Content-Type" => "text/plain")
+            request.body = body
+            socket = socket_of(http)
+            leave.call(->(&block) { http.request(request, &block) }, ->(_) { take.call(socket) || true })
+            io = socket.io
+            io.write("GET /more HTTP/1.1\r\n\r\n")
+            [socket.closed?, io.closed?]
+          end
+        end
+      end
+    end
   end
 end

@@ -29,7 +29,9 @@ module Onewrite
         end
         if call
           call.method = @method
-          call.path = path.to_s.start_with?("/") ? path : @path # not the URL that a proxy gets
+          # Without a slash first it is the URL that a proxy gets. No encoding is compared.
+          relative = String === path && path.getbyte(0) == 47
+          call.path = relative ? path : @path
         end
         begin
           sock.onewrite_send(limit, chunks) { onewrite_stock_exec(sock, ver, path) }

@@ -20,7 +20,7 @@ module Onewrite
         return onewrite_stock_read_status_line(sock) unless call
 
         sock.onewrite_fill
-        now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        now = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
         sent = call.request_end
         if sent && now - sent > Timing::SOON_NS
           call.waited(sock, (Wire::Nodelay.on?(sock.onewrite_tcp) if now - sent >= Cause::LONG_NS))
@@ -47,6 +47,11 @@ module Onewrite
 
       private
 
+      # Whether it ends with its head.
+      def onewrite_empty?
+        !@body_exist || (@header["content-length"] == ["0"] && !@header.key?("transfer-encoding"))
+      end
+
       def read_body_0(dest)
         call = @socket.onewrite_call if Socket === @socket
         return onewrite_stock_read_body_0(dest) unless call
@@ -54,7 +59,7 @@ module Onewrite
         call.emit_headers if call.listeners
         lengths = @header["content-length"] # read before: the library deletes it where it inflates
         result = onewrite_stock_read_body_0(dest)
-        call.response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        call.response_end ||= Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
         call.bytes_received = lengths ? lengths[0].to_i : (BYTESIZE.bind(dest).call if String === dest)
         call.emit_end if call.listeners
         result

@@ -128,7 +128,8 @@ module Onewrite
 
       # Runs before each attempt, and may reconnect.
       # Why this method: only here is decided which connection carries the request. It runs again for each repetition.
-      # A connection on which a request was left in part, by a Fiber that is never resumed, is closed (SAME-7).
+      # A connection whose last request was given up, or is written in part, is closed (SAME-7). Not earlier: the program may
+      # have taken it over.
       def begin_transport(req) # rubocop:disable Metrics -- each method call costs
         before = @socket
         call = Socket === before ? before.onewrite_call : onewrite_call
@@ -139,27 +140,26 @@ module Onewrite
         if call
           call.index || call.listeners ? call.attempt : call.index = 0
         end
-        before.close if Socket === before && before.onewrite_sending && settings.wire
+        before.close if Socket === before && (before.onewrite_given_up || before.onewrite_sending) && settings.wire
         begin
           onewrite_stock_begin_transport(req)
           onewrite_adopt unless Socket === @socket
           ready = true
         ensure
-          call.connected(nil) if call && !ready && @socket.closed?
+          call.connected(nil) if call && !ready && @socket && @socket.closed?
         end
         before.onewrite_call = nil if call && !before.equal?(@socket) && Socket === before
         return unless Socket === (socket = @socket)
 
         socket.onewrite_requests += 1
         socket.onewrite_call = call
-        socket.onewrite_opening = nil
         call.acquired(socket, socket.onewrite_common ||= onewrite_common) if call
       end
 
       # One request with its repetitions.
       # Why this method: it wraps all attempts, and whatever ends the request early passes here (an error, `break`,
       # Timeout.timeout, Thread#kill). Net::HTTP closes the socket only after a StandardError; after another end the next caller
-      # would read the rest of the answer. Closing is the only place where the gem does other than the library (SAME-7).
+      # would read the rest of the answer. This is the only place where the gem does other than the library (SAME-7).
       # Not measured: what tracers and the program do around `request`.
       #
       # One long method, because each method call costs.
@@ -176,7 +176,11 @@ module Onewrite
           hooks = onewrite_hooks(outer) if outer || defined?(@onewrite_options)
           hooks = nil if thread.frozen? # it takes no variable
         end
-        before = @socket if Socket === @socket
+        if Socket === @socket
+          before = @socket
+          opening = before.onewrite_opening
+          before.onewrite_opening = nil if opening
+        end
         unless hooks
           before.onewrite_call = nil if before && before.onewrite_call # of the request in whose block this one is made
           return onewrite_stock_transport_request(req, &block) unless settings.wire
@@ -185,11 +189,9 @@ module Onewrite
         begin
           response = socket = inside = call = nil
           if hooks
-            if before
-              common = before.onewrite_common ||= onewrite_common
-              call = before.onewrite_opening
-            end
-            if call && call.just_opened?
+            common = before.onewrite_common ||= onewrite_common if before
+            if opening && opening.just_opened?
+              call = opening
               call.session = self
               call.outer = outer
             else
@@ -204,11 +206,10 @@ module Onewrite
             if block_given? # not `block`, which makes a Proc and moves the variables of its callers to the heap
               onewrite_stock_transport_request(req) do |res|
                 socket = @socket
-                socket.onewrite_taken = false if Socket === socket
                 response = res
-                if call && (call.listeners || !res.instance_variable_get(:@body_exist) ||
-                            ((lengths = res.instance_variable_get(:@header)["content-length"]) && lengths[0] == "0"))
-                  call.answered(res)
+                if call
+                  call.emit_headers if call.listeners
+                  call.answered if res.__send__(:onewrite_empty?)
                 end
                 inside = true
                 value = yield res
@@ -286,21 +287,16 @@ module Onewrite
         onewrite_proxy || Redact.authority(respond_to?(:conn_address, true) ? conn_address : address, port)
       end
 
-      # Closes the connection of a request that was given up, unless nothing of its response is left there, or the program has
-      # taken it over.
+      # No other request gets the connection of a request that was given up, unless nothing of its response is left there, or it
+      # is a tunnel. A socket of another class is closed at once.
       # @param response [Net::HTTPResponse, nil] that the caller got, from *socket*
       def onewrite_give_up(req, response, socket)
         return if !@socket || @socket.closed?
         return if response && socket.equal?(@socket) &&
-                  (response.instance_variable_get(:@read) || !response.instance_variable_get(:@body_exist) ||
-                   (Socket === socket && socket.onewrite_taken) || onewrite_tunnel?(req, response))
+                  (response.instance_variable_get(:@read) || response.__send__(:onewrite_empty?) ||
+                   (Net::HTTPSuccess === response && Net::HTTPGenericRequest === req && req.method == "CONNECT"))
 
-        D "Conn close because the response was given up" if @debug_output
-        @socket.close
-      end
-
-      def onewrite_tunnel?(req, response)
-        Net::HTTPGenericRequest === req && req.method == "CONNECT" && Net::HTTPSuccess === response
+        Socket === @socket ? @socket.onewrite_given_up = true : @socket.close
       end
 
       # Takes the library's socket over, and sets TCP_NODELAY. An object that stands in for a Net::BufferedIO stays.

@@ -73,8 +73,8 @@ module Onewrite
       attr_accessor :onewrite_counters
       # @return [Boolean] whether the library's own `connect` opened it
       attr_accessor :onewrite_by_library
-      # @return [Boolean] whether `io` was called since this was set to false
-      attr_accessor :onewrite_taken
+      # @return [Boolean] whether its last request was given up
+      attr_accessor :onewrite_given_up
 
       # Writes one request in the block.
       # @param limit [Integer] most bytes to join; 0 joins nothing
@@ -148,7 +148,6 @@ module Onewrite
       # Whoever takes the io may write to it or wait for it.
       def io
         onewrite_flush if @onewrite_held
-        @onewrite_taken = true
         super
       end
 
@@ -158,14 +157,14 @@ module Onewrite
         @onewrite_tcp = Wire::Nodelay.tcp(@io)
         @onewrite_id = Socket.next_id
         @onewrite_requests = @onewrite_bytes = @onewrite_writes = @onewrite_limit = 0
-        @onewrite_sending = @onewrite_taken = @onewrite_chunks = @onewrite_by_library = false
+        @onewrite_sending = @onewrite_given_up = @onewrite_chunks = @onewrite_by_library = false
         @onewrite_held = @onewrite_call = @onewrite_opening = @onewrite_idle_since = @onewrite_common = @onewrite_counters = nil
       end
 
       def onewrite_start
         return unless (call = @onewrite_call)
 
-        call.request_start = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        call.request_start = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
         call.emit(:request_start, call.request_start) if call.listeners
       end
 

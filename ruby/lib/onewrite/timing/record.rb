@@ -11,15 +11,20 @@ require "onewrite/timing/redact"
 module Onewrite
   # The one clock of the timing model: CLOCK_MONOTONIC, which on Linux is the same for all processes of a machine.
   module Clock
+    MONOTONIC = Process::CLOCK_MONOTONIC
+
     class << self
+      # Process has this method twice, as each module function. A test puts its stand-in over `Process.clock_gettime` alone.
+      define_method(:clock_gettime, Process.instance_method(:clock_gettime))
+
       # @return [Integer] nanoseconds
       def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+        clock_gettime(MONOTONIC, :nanosecond)
       end
 
       # @return [Integer] what is added to a reading for the time of the wall clock
       def anchor
-        Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - now
+        clock_gettime(Process::CLOCK_REALTIME, :nanosecond) - now
       end
     end
   end
@@ -68,10 +73,10 @@ module Onewrite
     attr_reader :path
 
     # @api private
-    attr_writer :index, :method, :path, :tls_start, :tls_end, :status, :response_start, :response_end, :bytes_received
+    attr_writer :index, :method, :path, :tls_start, :tls_end, :status, :response_start, :bytes_received
 
     # @api private
-    attr_accessor :request_start, :request_end, :session, :outer, :hook, :listeners
+    attr_accessor :request_start, :request_end, :response_end, :session, :outer, :hook, :listeners
 
     # All variables are set here, in one order: from Ruby 3.2 on, an object that gets them in many orders becomes slow. Before, it
     # gets room for all at once, because the last is set first.
@@ -90,7 +95,7 @@ module Onewrite
       @acquired = @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
       @response_start = @response_end = @ended = @bytes_sent = @writes = @bytes_received = @nodelay = nil
       @before = @after = @exact = @begun = @headed = @earlier = @listeners = @hook = @socket = @error_kind = @error_phase = nil
-      @started_at_mono_ns = @attempt_started = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      @started_at_mono_ns = @attempt_started = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
     end
 
     # @return [String] request method; empty where `start` failed to connect: there was no request yet
@@ -226,7 +231,7 @@ module Onewrite
     end
 
     # The steps of the call. Each method call costs a request about 0.1 µs, because this code is not in the CPU's caches. So a
-    # step only notes a value, and reads the clock without {Clock}; everything else is computed when the record is read.
+    # step only notes a value, and reads the clock without {Clock.now}; everything else is computed when the record is read.
 
     # Notes method and path of a request that is not sent, or not yet. No method that it defines is called: it may be any object.
     def name(req)
@@ -278,13 +283,13 @@ module Onewrite
       return unless @listeners
 
       connect_events.each { |event| Hooks.emit(self, event) }
-      @acquired = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      @acquired = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
       idle = @acquired - @idle_since if requests > 1 && @idle_since
       emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle])
     end
 
     # The last write has returned.
-    def sent(socket, now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
+    def sent(socket, now = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond))
       return if @request_start.nil? || @request_end
 
       @bytes_sent = socket.onewrite_bytes
@@ -313,13 +318,11 @@ module Onewrite
       self
     end
 
-    # The library gives a response to the caller. Without a body it has ended.
-    def answered(response)
-      emit_headers if @listeners
-      exists = response.instance_variable_get(:@body_exist)
-      return if @response_start.nil? || (exists && (response["transfer-encoding"] || response["content-length"] != "0"))
+    # The library gives a response without a body to the caller. It has ended.
+    def answered
+      return if @response_start.nil?
 
-      @response_end = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      @response_end = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
       @bytes_received = 0
       emit_end if @listeners
     end
@@ -329,7 +332,7 @@ module Onewrite
       return if @headed
 
       @headed = true
-      emit(:headers_end, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond), @status)
+      emit(:headers_end, Clock.clock_gettime(Clock::MONOTONIC, :nanosecond), @status)
     end
 
     # The body was read. May be called more than once.
@@ -353,10 +356,10 @@ module Onewrite
         @status ||= response.code.to_i if Net::HTTPResponse === response
         # Without a first byte another gem reads the status line: wait and receive are unknown.
         if response && @response_start
-          @response_end ||= Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          @response_end ||= Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
           emit_end if @listeners
         end
-        @ended = again || @response_end.nil? ? Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) : @response_end
+        @ended = again || @response_end.nil? ? Clock.clock_gettime(Clock::MONOTONIC, :nanosecond) : @response_end
         @outcome = left && error.nil? ? :ok : outcome_of(error)
         failed(error) unless @outcome == :ok
       end
