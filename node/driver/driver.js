@@ -38,7 +38,7 @@ const commands = {
       runtime: `Node ${process.versions.node}`,
       pid: process.pid,
       apis: kind.apis,
-      capabilities: kind.capabilities.filter((name) => api !== 'http' || !HTTP_LACKS.includes(name)),
+      capabilities: api === 'http' ? [...kind.capabilities.filter((name) => !HTTP_LACKS.includes(name)), 'expect_continue'] : kind.capabilities,
       clock: { mono_ns: Number(process.hrtime.bigint()), unix_ns: Math.round((performance.timeOrigin + performance.now()) * 1e6) }
     }
   },

@@ -280,7 +280,8 @@ export class Call {
     if (this.top.hooks.receivers !== null) {
       if (this.isSent()) this.captureWrites()
       else if (connection !== null && connection.lastWriteNs !== 0) this.noteRequestStart(connection)
-      const event = this.event('informational', this.firstByteNs || nowNs())
+      // Of 100 the program hears first, and may have sent the body by now.
+      const event = status === 100 ? null : this.event('informational', this.firstByteNs || nowNs())
       if (event !== null) event.status = status
     }
     this.firstByteNs = 0
