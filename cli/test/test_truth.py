@@ -94,6 +94,7 @@ def test_the_proxy_passes_bytes_on_as_they_came() -> None:
         b"CONNECT :443 HTTP/1.1",
         b"GET http://h:99999/ HTTP/1.1", b"GET http://[::1/ HTTP/1.1", b"GET http:///x HTTP/1.1", b"GET /x HTTP/1.1",
         b"GET ftp://h/ HTTP/1.1", b"GET http://h:0/ HTTP/1.1", b"GET http://caf\xc3\xa9/ HTTP/1.1", b"nonsense", b"\x16\x03\x01",
+        b"GET http://h/ HTTP/1.1\n", b"CONNECT h:443 HTTP/1.1\n",
     ],
 )  # fmt: skip
 def test_what_cannot_be_parsed_gets_400(line: bytes) -> None:
@@ -105,6 +106,20 @@ def test_a_name_that_is_too_long_gets_502() -> None:
     (answer,), out = through_the_proxy(b"GET http://%s.test/ HTTP/1.1" % (b"a" * 64))
     assert answer == "HTTP/1.1 502 Bad Gateway"
     assert "the proxy could not reach" in out
+
+
+def test_the_proxy_passes_on_what_comes_behind_connect() -> None:
+    got: list[bytes] = []
+
+    def serve(sock: socket.socket) -> None:
+        with sock:
+            sock.settimeout(5)
+            got.append(sock.recv(100))
+
+    listener = Listener(serve)
+    (answer,), _ = through_the_proxy(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\nbehind" % listener.port)
+    assert answer == "HTTP/1.1 200 Connection established"
+    assert got[0].startswith(b"behind\r\nHost: here")
 
 
 @pytest.mark.parametrize("early", [True, False])

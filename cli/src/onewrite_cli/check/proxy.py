@@ -48,16 +48,18 @@ class Proxy(WatchedOrigin):
 
     def _serve(self, channel: Channel, arrival: Arrival) -> None:
         start = first_bytes(channel.sock)
-        if start[:1].isalpha() and not start.startswith(b"CONNECT "):
+        line, end, _ = start.partition(b"\n")
+        bare = end and not line.endswith(b"\r")
+        if start[:1].isalpha() and not start.startswith(b"CONNECT ") and not bare:
             Forwarded(self, channel, arrival, OWN_NAME, self.forwarded, self.unreachable).run()
             return
-        found = AUTHORITY.match(start)
+        found = None if bare else AUTHORITY.match(start)
         where = host_and_port(found[1]) if found else None
         if where is None:
             channel.receive(0)
             channel.send(BAD_REQUEST)
             channel.close(linger_s=0.3)
-        elif where[0] != OWN_NAME:
+        elif where[0].lower() != OWN_NAME:
             self._tunnel(channel, arrival, *where)
         elif where[1] == 80:
             arrival.via = "connect"
@@ -66,13 +68,13 @@ class Proxy(WatchedOrigin):
             self._secure.serve(channel.sock, "connect")
 
     def _tunnel(self, channel: Channel, arrival: Arrival, host: str, port: int) -> None:
-        parser = RequestParser()
+        parser, behind = RequestParser(), b""
         while not parser.head_done:
             piece = channel.receive(10.0)
             if piece is None or not piece.data:
                 return
-            parser.feed(piece.data)
+            behind = parser.feed(piece.data)
         tunnel = Tunnel(channel, arrival, self.sockets)
         self.tunnels.append((authority(host, port), arrival, tunnel))
         self.sockets.look(arrival, anew=True)
-        tunnel.run(host, port)
+        tunnel.run(host, port, behind)

@@ -54,8 +54,11 @@ class Tunnel:
         self._quiet_at: float | None = None  # until then the server may send session tickets
         self._waiting = b""  # the first request, meanwhile
 
-    def run(self, host: str, port: int) -> None:
-        """Connect, and pass bytes until one side ends. Raises OSError when the client's side breaks."""
+    def run(self, host: str, port: int, behind: bytes) -> None:
+        """Connect, and pass bytes until one side ends: first those that came behind the head of CONNECT.
+
+        Raises OSError when the client's side breaks.
+        """
         try:
             upstream = socket.create_connection((host, port), timeout=CONNECT_S)
         except (OSError, ValueError) as error:  # ValueError: a name that IDNA does not take
@@ -68,6 +71,8 @@ class Tunnel:
             self._mark()
             self._channel.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
             with contextlib.suppress(ConnectionError):
+                if behind:
+                    self._from_client(behind, time.monotonic_ns(), upstream)
                 self._pass(upstream)
         self._end_turn()
 

@@ -52,7 +52,7 @@ public interface Timing extends Phases {
         return all.isEmpty() ? Optional.empty() : Optional.of(all.get(all.size() - 1));
     }
 
-    /** Status of the final response. */
+    /** Status of the response that the caller gets. */
     default OptionalInt status() {
         return lastAttempt().map(Attempt::status).orElse(OptionalInt.empty());
     }

@@ -18,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -72,6 +73,7 @@ public final class TimedCall implements Timing {
     private final @Nullable Object tag;
     private final long startedAtUnixNanos;
     private final long startedAtMonoNanos;
+    private int status = -1;
     private Outcome outcome = Outcome.OK;
     private @Nullable ErrorKind errorKind;
     private @Nullable Phase errorPhase;
@@ -154,6 +156,11 @@ public final class TimedCall implements Timing {
     @Override
     public Optional<Object> tag() {
         return Optional.ofNullable(tag);
+    }
+
+    @Override
+    public OptionalInt status() {
+        return status < 0 ? Timing.super.status() : OptionalInt.of(status);
     }
 
     @Override
@@ -490,6 +497,13 @@ public final class TimedCall implements Timing {
         ends(Phase.TLS, at, TimingEvent.Type.TLS_END, why);
     }
 
+    /** The caller gets this status, whatever the last attempt got: from a cache, or changed by the client. */
+    public void answered(int code) {
+        if (!ended) {
+            status = code;
+        }
+    }
+
     /** The call is answered. */
     public void completed(long at) {
         end(at, Outcome.OK, null, null);
@@ -633,6 +647,7 @@ public final class TimedCall implements Timing {
             map.remove("index");
             map.put("outcome", outcome.canonicalName());
         }
+        status().ifPresent(code -> map.put("status", code));
         map.put("total_ns", totalNanos);
         map.put("attempts", all);
         return map;

@@ -154,6 +154,10 @@ final class CallListener extends EventListener {
         }
     }
 
+    void answered(int code) {
+        step((timed, at) -> timed.answered(code));
+    }
+
     private void failed(Call call, Throwable failure) {
         ErrorKind kind = OkHttpErrors.kindOf(failure, call.isCanceled());
         step((timed, at) -> timed.failed(at, kind, failure));

@@ -44,7 +44,7 @@ final class NodelaySocketFactory extends SocketFactory {
     }
 
     private static Socket nodelay(Socket socket) {
-        if (socket.getClass() == Socket.class) {
+        if (socket != null && socket.getClass() == Socket.class) {
             try {
                 socket.setTcpNoDelay(true);
             } catch (SocketException e) {

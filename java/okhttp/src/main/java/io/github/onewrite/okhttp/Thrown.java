@@ -9,8 +9,9 @@ import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The outermost interceptor of a client with hooks: shows each listener what its call throws. OkHttp reports callEnd for a call
- * that throws anything but an IOException (RealCall.getResponseWithInterceptorChain), as for one that was answered.
+ * The outermost interceptor of a client with hooks: shows each listener what its call returns or throws. OkHttp reports neither
+ * the status of a response that a cache or an interceptor made, nor an exception that is no IOException: then it reports
+ * callEnd (RealCall.getResponseWithInterceptorChain).
  */
 final class Thrown implements Interceptor {
     /** Calls between their start and their first interceptor, as a rule those that the dispatcher queues. */
@@ -28,7 +29,11 @@ final class Thrown implements Interceptor {
     public Response intercept(Chain chain) throws IOException {
         CallListener listener = take(chain.call());
         try {
-            return chain.proceed(chain.request());
+            Response response = chain.proceed(chain.request());
+            if (listener != null) {
+                listener.answered(response.code());
+            }
+            return response;
         } catch (Throwable e) {
             if (listener != null) {
                 listener.thrown(chain.call(), e);

@@ -15,6 +15,7 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.TestServer;
+import java.io.File;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.net.InetSocketAddress;
@@ -24,21 +25,25 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
+import okhttp3.Cache;
 import okhttp3.Call;
 import okhttp3.Callback;
 import okhttp3.Interceptor;
 import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.WebSocket;
 import okhttp3.WebSocketListener;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -101,6 +106,50 @@ class OutcomeTest {
             assertSame(thrown, assertThrows(Throwable.class, call::execute));
             failed(thrown instanceof TimeoutException ? ErrorKind.TIMEOUT : ErrorKind.OTHER);
         }
+    }
+
+    @Test
+    void theStatusIsTheOneThatTheCallerGets(@TempDir File folder) throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            OkHttpClient cached = client(new OkHttpClient.Builder()
+                    .cache(new Cache(folder, 1 << 20))
+                    .addNetworkInterceptor(chain -> chain.proceed(chain.request())
+                            .newBuilder()
+                            .header("Cache-Control", "max-age=60")
+                            .build()));
+            for (int attempts : new int[] {1, 0}) {
+                try (Response response = cached.newCall(get(server.url())).execute()) {
+                    response.body().string();
+                }
+                assertStatus(200, attempts);
+            }
+            OkHttpClient changed =
+                    client(new OkHttpClient.Builder().addInterceptor(chain -> chain.proceed(chain.request())
+                            .newBuilder()
+                            .code(250)
+                            .build()));
+            changed.newCall(get(server.url())).execute().close();
+            assertStatus(250, 1);
+            OkHttpClient made = client(new OkHttpClient.Builder().addInterceptor(chain -> new Response.Builder()
+                    .request(chain.request())
+                    .protocol(Protocol.HTTP_1_1)
+                    .code(299)
+                    .message("made")
+                    .build()));
+            made.newCall(get(server.url())).execute().close();
+            assertStatus(299, 0);
+        }
+    }
+
+    private void assertStatus(int status, int onTheWire) throws InterruptedException {
+        Timing timing = calls.next();
+        assertEquals(OptionalInt.of(status), timing.status());
+        assertEquals(status, timing.toMap().get("status"));
+        assertEquals(
+                onTheWire,
+                timing.attempts().stream()
+                        .filter(attempt -> attempt.status().equals(OptionalInt.of(200)))
+                        .count());
     }
 
     /** OkHttp throws InterruptedException while it connects, and an InterruptedIOException later. */
