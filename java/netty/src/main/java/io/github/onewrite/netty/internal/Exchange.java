@@ -225,13 +225,13 @@ public final class Exchange implements ChannelFutureListener {
         }
         bytes += size;
         pending |= size > 0;
-        return ordinal == 1 && writes == 0 ? flushedBy(promise) : promise;
+        return ordinal == 1 && writes == 0 && !promise.isVoid() ? flushedBy(promise) : promise;
     }
 
     /** The first bytes of a connection may leave before they are flushed: SslHandler does so when its handshake ends. */
     private ChannelPromise flushedBy(ChannelPromise write) {
         long at = System.nanoTime();
-        return write.unvoid().addListener(done -> {
+        return write.addListener(done -> {
             if (done.isSuccess() && pending) {
                 flushes(at);
             }

@@ -1,6 +1,5 @@
 package io.github.onewrite.netty.internal;
 
-import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
@@ -125,7 +124,7 @@ class Joiner extends ChannelDuplexHandler {
             return;
         }
         boolean last = message instanceof LastHttpContent;
-        int size = size(message);
+        long size = size(message);
         if (isHead(message)) {
             bodyLeft = last || joinMax == 0 || !(ctx.channel() instanceof SocketChannel)
                     ? 0
@@ -169,15 +168,14 @@ class Joiner extends ChannelDuplexHandler {
         }
     }
 
-    private static int size(Object message) {
-        if (message instanceof ByteBufHolder holder) {
-            return holder.content().readableBytes();
-        }
-        return message instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
+    private static long size(Object message) {
+        return message instanceof ByteBufHolder holder
+                ? holder.content().readableBytes()
+                : BodyStart.size(message);
     }
 
     /** False where the write would make the channel unwritable only because of what waits. */
-    private static boolean fits(Channel channel, int size) {
+    private static boolean fits(Channel channel, long size) {
         return size + FRAMING < channel.bytesBeforeUnwritable()
                 || size >= channel.config().getWriteBufferHighWaterMark();
     }
