@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is touched in Netty and in the process is on the list (FOOT-*), and nothing of a call stays. */
+/** The footprint's list is complete (FOOT-1, FOOT-2), and a call leaves nothing behind (FOOT-3, FOOT-4). */
 class FootprintTest {
     private static final byte[] ANSWER =
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1);
@@ -49,7 +49,7 @@ class FootprintTest {
         return channel;
     }
 
-    /** Handlers that are there with onewrite and not without. */
+    /** Returns the names of the handlers that onewrite adds to a pipeline. */
     private static Set<String> handlers(OnewriteNetty onewrite) {
         EmbeddedChannel stock = channel();
         EmbeddedChannel ours = channel(onewrite);
@@ -67,7 +67,7 @@ class FootprintTest {
                 OnewriteNetty.create(),
                 OnewriteNetty.create().onTiming(timing -> {}).config(quickack))) {
             Set<String> more = handlers(each);
-            assertTrue(more.size() >= 3, more::toString); // a mutant that adds none would pass
+            assertTrue(more.size() >= 3, more::toString); // without handlers the next line proves nothing
             more.forEach(name -> assertTrue(list.contains(name), name));
         }
         assertEquals(Set.of(), handlers(OnewriteNetty.create().config(DISABLED)));
@@ -111,7 +111,7 @@ class FootprintTest {
         Eventually.until(() -> threads().isEmpty());
     }
 
-    /** Everything that a call has, held weakly. */
+    /** Sends a call, and returns weak references to its parts. */
     private static List<WeakReference<?>> call(OnewriteClient client, String url, String end) throws Exception {
         byte[] body = new byte[20_000];
         Object tag = new Object();
@@ -128,7 +128,7 @@ class FootprintTest {
                 new WeakReference<>(call));
     }
 
-    /** While the connection is idle, and on the thread of the call, which lives on. */
+    /** The connection stays open, and the thread of the call goes on. */
     @ParameterizedTest
     @ValueSource(strings = {"answered", "cancelled", "refused", "closed"})
     void nothingOfACallIsReachable(String end) throws Exception {
@@ -148,7 +148,7 @@ class FootprintTest {
         }
     }
 
-    /** A hook that keeps records is seen by the same picture. */
+    /** The same check detects a hook that keeps records. */
     @Test
     void aMutantThatKeepsRecordsIsSeen() throws Exception {
         List<Timing> kept = new CopyOnWriteArrayList<>();
@@ -189,11 +189,11 @@ class FootprintTest {
         return Footprint.usedBytes() - before;
     }
 
-    /** FOOT-4: after a timed call. The leak detector notes who touches a buffer. */
+    /** FOOT-4, after a timed call. The leak detector is off, because it allocates for each access to a buffer. */
     @Test
     void anIdleConnectionHoldsLittle() {
         OnewriteNetty onewrite = OnewriteNetty.create().onTiming(timing -> {});
-        int connections = 4000; // The rest of the process changes by some 100 kB meanwhile.
+        int connections = 4000; // Other threads allocate some 100 kB meanwhile.
         List<EmbeddedChannel> open = new ArrayList<>(3 * connections);
         ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED);
@@ -208,7 +208,7 @@ class FootprintTest {
         }
     }
 
-    /** The handlers that join pass a request on that is one message. */
+    /** The request is a single message, which the handlers pass on. */
     @Test
     void aCallWithoutAHookAllocatesNothing() throws Exception {
         ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();

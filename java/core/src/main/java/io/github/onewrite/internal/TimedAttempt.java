@@ -18,11 +18,11 @@ public final class TimedAttempt implements Attempt {
 
     final int index;
 
-    /** Start and end of the phases before {@link Phase#SEND}, which a reused connection does not have; 0 is absent. */
-    private long @Nullable [] connecting;
+    /** Start and end of each phase, in the order of {@link Phase}; 0 is absent. */
+    private final long[] times = new long[2 * PHASES.length];
 
-    /** Start and end of the others. */
-    private final long[] serving = new long[2 * (PHASES.length - Phase.SEND.ordinal())];
+    /** The phases under way but {@link Phase#TOTAL}: bit n is that of ordinal n. */
+    private int open;
 
     Outcome outcome = Outcome.OK;
     int status = -1;
@@ -50,47 +50,31 @@ public final class TimedAttempt implements Attempt {
     }
 
     void begin(Phase phase, long at) {
-        set(phase, 0, at);
+        times[2 * phase.ordinal()] = at;
+        open |= bit(phase);
     }
 
     void finish(Phase phase, long at) {
-        set(phase, 1, at);
+        times[2 * phase.ordinal() + 1] = at;
+        open &= ~bit(phase);
     }
 
     /** A phase that began and is not to be in the record. */
     void drop(Phase phase) {
-        set(phase, 0, 0);
+        times[2 * phase.ordinal()] = 0;
+        open &= ~bit(phase);
     }
 
-    private void set(Phase phase, int end, long at) {
-        int late = phase.ordinal() - Phase.SEND.ordinal();
-        if (late >= 0) {
-            serving[2 * late + end] = at;
-        } else {
-            connecting = connecting == null ? new long[2 * Phase.SEND.ordinal()] : connecting;
-            connecting[2 * phase.ordinal() + end] = at;
-        }
-    }
-
-    private long get(Phase phase, int end) {
-        int late = phase.ordinal() - Phase.SEND.ordinal();
-        if (late >= 0) {
-            return serving[2 * late + end];
-        }
-        return connecting == null ? 0 : connecting[2 * phase.ordinal() + end];
-    }
-
-    /** Whether a phase before {@link Phase#SEND} has begun. */
-    boolean hasConnected() {
-        return connecting != null;
+    private static int bit(Phase phase) {
+        return phase == Phase.TOTAL ? 0 : 1 << phase.ordinal();
     }
 
     long startOf(Phase phase) {
-        return get(phase, 0);
+        return times[2 * phase.ordinal()];
     }
 
     boolean isOpen(Phase phase) {
-        return hasBegun(phase) && get(phase, 1) == 0;
+        return (open & 1 << phase.ordinal()) != 0;
     }
 
     boolean hasBegun(Phase phase) {
@@ -99,19 +83,14 @@ public final class TimedAttempt implements Attempt {
 
     /** The length of a phase, or -1 when it did not happen or has not ended. */
     long lengthOf(Phase phase) {
-        long end = get(phase, 1);
+        long end = times[2 * phase.ordinal() + 1];
         return end == 0 || !hasBegun(phase) ? -1 : end - startOf(phase);
     }
 
-    /** The phase under way, or null. */
+    /** The last phase that is under way, or null. */
     @Nullable
     Phase openPhase() {
-        for (int i = Phase.RECEIVE.ordinal(); i >= 0; i--) {
-            if (isOpen(PHASES[i])) {
-                return PHASES[i];
-            }
-        }
-        return null;
+        return open == 0 ? null : PHASES[31 - Integer.numberOfLeadingZeros(open)];
     }
 
     @Override

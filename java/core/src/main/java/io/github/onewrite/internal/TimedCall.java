@@ -469,10 +469,23 @@ public final class TimedCall implements Timing {
             return;
         }
         lostIn = how == Outcome.OK ? null : attempt.openPhase();
-        if (attempt.hasConnected()) {
-            connectingEnds(at, how == Outcome.OK ? null : why(how, error));
+        if (attempt.openPhase() != null) {
+            phasesEnd(attempt, at, how, error);
         }
-        noEarlier(at);
+        attempt.finish(Phase.TOTAL, noEarlier(Math.max(at, attempt.startOf(Phase.TOTAL) + 1)));
+        attempt.outcome = how;
+        current = null;
+        emit(TimingEvent.Type.ATTEMPT_END, attempt);
+    }
+
+    private void phasesEnd(TimedAttempt attempt, long at, Outcome how, @Nullable Throwable error) {
+        String why = how == Outcome.OK
+                ? null
+                : error == null ? how.canonicalName() : withoutUserInfo(ErrorKinds.text(error));
+        ends(Phase.QUEUE, at, TimingEvent.Type.QUEUE_END, null);
+        ends(Phase.DNS, at, TimingEvent.Type.DNS_END, why);
+        ends(Phase.CONNECT, at, TimingEvent.Type.CONNECT_END, why);
+        ends(Phase.TLS, at, TimingEvent.Type.TLS_END, why);
         for (Phase phase = attempt.openPhase(); phase != null; phase = attempt.openPhase()) {
             if (how == Outcome.OK) {
                 attempt.drop(phase);
@@ -480,21 +493,6 @@ public final class TimedCall implements Timing {
                 ends(phase, at);
             }
         }
-        ends(Phase.TOTAL, at);
-        attempt.outcome = how;
-        current = null;
-        emit(TimingEvent.Type.ATTEMPT_END, attempt);
-    }
-
-    private String why(Outcome how, @Nullable Throwable error) {
-        return error == null ? how.canonicalName() : withoutUserInfo(ErrorKinds.text(error));
-    }
-
-    private void connectingEnds(long at, @Nullable String why) {
-        ends(Phase.QUEUE, at, TimingEvent.Type.QUEUE_END, null);
-        ends(Phase.DNS, at, TimingEvent.Type.DNS_END, why);
-        ends(Phase.CONNECT, at, TimingEvent.Type.CONNECT_END, why);
-        ends(Phase.TLS, at, TimingEvent.Type.TLS_END, why);
     }
 
     /** The caller gets this status, whatever the last attempt got: from a cache, or changed by the client. */

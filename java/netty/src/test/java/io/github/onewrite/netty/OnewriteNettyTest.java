@@ -86,7 +86,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A pipeline that is not ours: it flushes the head before the body, and keeps its connections in Netty's pool. */
+/** A client on Netty's pool that flushes the head before the body. */
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
 class OnewriteNettyTest implements AppliedTwice {
     private static final AttributeKey<CompletableFuture<Integer>> ANSWER =
@@ -147,7 +147,7 @@ class OnewriteNettyTest implements AppliedTwice {
         return pool.acquire().get(30, TimeUnit.SECONDS);
     }
 
-    /** Head and body are two writes, each with its flush, from another thread. */
+    /** Writes and flushes the head, then the body. */
     private static CompletableFuture<Integer> post(Channel channel) {
         CompletableFuture<Integer> answer = new CompletableFuture<>();
         channel.attr(ANSWER).set(answer);
@@ -158,7 +158,7 @@ class OnewriteNettyTest implements AppliedTwice {
         return answer;
     }
 
-    /** To the bootstrap, to the handler of the pool and to the pipeline. */
+    /** Applies to the bootstrap, the pool's handler and the pipeline. */
     @Override
     public Poster applied(int times, Calls heard) {
         OnewriteNetty onewrite = heard.heard(OnewriteNetty.create());
@@ -198,7 +198,7 @@ class OnewriteNettyTest implements AppliedTwice {
         };
     }
 
-    /** In one turn of the event loop. */
+    /** Posts in the same turn of the event loop. */
     private static int postAtOnce(Channel channel) throws Exception {
         return channel.eventLoop()
                 .submit(() -> post(channel))
@@ -273,7 +273,7 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals(Outcome.CANCELLED, calls.next().outcome());
     }
 
-    /** TLS is put below the handlers that are there. */
+    /** The client adds TLS below the handlers. */
     @Test
     void tlsMayComeLater() throws Exception {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
@@ -300,7 +300,7 @@ class OnewriteNettyTest implements AppliedTwice {
         }
     }
 
-    /** The pool gives a connection away before its tunnel and its handshake are over, and the request is written then. */
+    /** The pool returns a channel before its tunnel and handshake have ended, and the client writes at once. */
     @ParameterizedTest
     @CsvSource({"http,true", "http,false", "socks,true", "socks,false", "none,true"})
     void whatIsWrittenBeforeTheConnectionIsReadyIsNotSentYet(String proxy, boolean tls) throws Exception {
@@ -348,7 +348,7 @@ class OnewriteNettyTest implements AppliedTwice {
         }
     }
 
-    /** The error is that of the phase in which the connection was. */
+    /** The CONNECT exchange is part of the connect phase. */
     @Test
     void aProxyThatRefusesIsAnErrorOfTheConnect() throws Exception {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
@@ -376,7 +376,7 @@ class OnewriteNettyTest implements AppliedTwice {
         }
     }
 
-    /** Counted once, however often this was applied; a clone keeps its check. */
+    /** A socket counts once if the customizer was applied twice. A clone of the bootstrap is checked, too. */
     @Test
     void aSocketWithoutNodelayIsCountedUnlessTheBootstrapNamesTheOption() throws Exception {
         try (TestServer server = TestServer.answering()) {
@@ -453,7 +453,7 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals("disabled is set", off.patches().get("nodelay"));
     }
 
-    /** A record without a socket: an interim response does not end the wait, and the bytes are counted. */
+    /** There is no socket. An interim answer does not end the wait. */
     @Test
     void anEmbeddedChannelIsTimed() throws Exception {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
@@ -480,7 +480,7 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals(204, timedGet("HTTP/1.1 204 No Content\r\n\r\n").status().orElseThrow());
     }
 
-    /** The record of a GET that is answered so, on a channel that nothing was applied to. */
+    /** Returns the record of a GET with this answer, on a channel without a customizer. */
     private Timing timedGet(String response) throws Exception {
         OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
@@ -492,7 +492,7 @@ class OnewriteNettyTest implements AppliedTwice {
         return timing;
     }
 
-    /** As OpenTelemetry's agent does it: its handler beside the codec opens the span's scope around the write. */
+    /** The handler of OpenTelemetry's agent makes the span current around the write. */
     @Test
     void theHeadIsWrittenInTheScopeOfATracerAboveTheCodec() {
         boolean[] scope = new boolean[2];
@@ -528,7 +528,7 @@ class OnewriteNettyTest implements AppliedTwice {
         channel.finishAndReleaseAll();
     }
 
-    /** A framework wrapped the pool without a hook; the application begins the call with its own customizer. */
+    /** A framework wraps the pool with a customizer without hooks. The application begins the call with its own. */
     @Test
     void aCallOfAnotherCustomizerIsTimed() throws Exception {
         try (TestServer server = TestServer.answering();
@@ -546,7 +546,7 @@ class OnewriteNettyTest implements AppliedTwice {
         }
     }
 
-    /** A handler that was added above the codec later makes objects of its own of the answers. */
+    /** A handler that is added later, directly above the codec, consumes the answers. */
     @Test
     void answersThatAreConsumedAboveTheCodecEndTheirCalls() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel();
@@ -565,7 +565,7 @@ class OnewriteNettyTest implements AppliedTwice {
         assertTrue(calls.none());
     }
 
-    /** The answer ends with its head, though the client closes the channel there. */
+    /** The client closes the channel when it reads the head. */
     @ParameterizedTest
     @CsvSource({"HEAD,200,5", "GET,204,", "GET,304,5", "GET,200,0", "GET,200,5"})
     void anAnswerWithoutABodyEndsWithItsHead(String method, int status, @Nullable Integer length) throws Exception {
@@ -588,7 +588,7 @@ class OnewriteNettyTest implements AppliedTwice {
         channel.finishAndReleaseAll();
     }
 
-    /** The codec makes a response of status 999 of it. */
+    /** The codec decodes it as a response with status 999. */
     @Test
     void aMalformedResponseIsNoResponse() throws Exception {
         Timing timing = timedGet("HTTP/1.1 two hundred\r\n\r\n");
@@ -597,7 +597,7 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
     }
 
-    /** The write fails and the channel is closed, whether the start of the file is read or not. */
+    /** The transport fails the write and closes the channel, also if the file is read into memory. */
     @ParameterizedTest
     @ValueSource(ints = {0, 3_000, 30_000})
     void aFileThatIsShorterThanItsRequestSays(int size, @TempDir Path dir) throws Exception {

@@ -8,17 +8,16 @@ import io.netty.handler.ssl.SslHandler;
 import java.net.SocketAddress;
 
 /**
- * First in a pipeline that has no HTTP/1.1 codec yet, or behind TLS: AWS SDK v2 and Armeria add the codec after their
- * customizers ran, and with ALPN after the handshake. AWS SDK v2 replaces it after a CONNECT. Puts the handlers beside the
- * codec, and removes itself when none comes.
+ * Waits for the HTTP/1.1 codec of a pipeline, and then adds the handlers beside it. AWS SDK v2 and Armeria add the codec
+ * after their customizers run, with ALPN after the handshake. AWS SDK v2 replaces it after a CONNECT.
  *
- * <p>Where the codec and the first request come in one read, that request is encoded before the handlers stand there: it
- * has no record, and its writes leave as in stock.
+ * <p>If a client adds the codec and writes a request in the same read, that request is already encoded. It has no record,
+ * and its writes leave as in stock.
  */
 final class CodecAwaiter extends ChannelDuplexHandler {
     static final String NAME = "onewrite.awaiter";
 
-    /** Reads and writes before this gives up: more than proxy and TLS handshakes need. HTTP/2 has no such codec. */
+    /** After this many reads and flushes, more than proxy and TLS handshakes need, the handler is removed: HTTP/2. */
     private static final int CHECKS = 64;
 
     private final NettyConnection connection;
@@ -27,13 +26,13 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     private boolean counted;
     private boolean behindTls;
 
-    /** @param counts has the channels that are open without a codec, until they have one */
+    /** @param counts counts the open channels that have no codec */
     CodecAwaiter(NettyConnection connection, SocketCounts counts) {
         this.connection = connection;
         this.counts = counts;
     }
 
-    /** It is moved behind TLS. */
+    /** The handler is removed and added again, above TLS. */
     @Override
     public boolean isSharable() {
         return true;
@@ -82,7 +81,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
         boolean moves = !behindTls && !connection.isPlaced();
         ChannelHandlerContext tls = moves ? ctx.pipeline().context(SslHandler.class) : null;
         if (tls != null) {
-            // To see what a codec behind it writes.
+            // Below TLS it would see encrypted bytes only, and no flush of a codec above.
             behindTls = true;
             ctx.pipeline().remove(this);
             ctx.pipeline().addAfter(tls.name(), NAME, this);

@@ -17,21 +17,20 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One attempt of a call: its request on one connection, and the answer. The event loop of the call's first connection takes
- * the steps of the record: on it a step is taken at once, from another thread it is posted. Before there is a loop, the
- * call can only end, on whatever thread comes first.
+ * An attempt of a call: a request on a connection, and its answer. The event loop of the call's first connection owns the
+ * record. A step that another thread takes is posted to that loop. Before the call has a loop, any thread can end it.
  *
- * <p>The fields of the request belong to the loop of the connection.
+ * <p>Only the loop of the attempt's connection accesses the fields of request and answer.
  */
 public final class Exchange implements ChannelFutureListener {
-    /** A request that is not reported. */
+    /** Stands for every request that is not timed. */
     public static final Exchange UNTIMED = new Exchange(null, null);
 
     private static final Object ENDED = "ended before it had an event loop";
     private static final AtomicReferenceFieldUpdater<Exchange, Object> OWNER =
             AtomicReferenceFieldUpdater.newUpdater(Exchange.class, Object.class, "owner");
 
-    /** A step of the record, at a time of {@link System#nanoTime}. One that captures nothing is made once. */
+    /** A step of the record, at a time of {@link System#nanoTime}. A lambda that captures nothing is allocated once. */
     @FunctionalInterface
     public interface Step {
         void take(Exchange exchange, TimedCall record, long at);
@@ -39,7 +38,7 @@ public final class Exchange implements ChannelFutureListener {
 
     private final @Nullable TimedCall record;
 
-    /** The event loop, or null while it is not known, or {@link #ENDED}. */
+    /** The event loop that owns the record; null before the call has a loop; {@link #ENDED} if it ended before. */
     private volatile @Nullable Object owner;
 
     private @Nullable TimedAttempt attempt;
@@ -60,7 +59,7 @@ public final class Exchange implements ChannelFutureListener {
     private boolean alone;
     private boolean reusable;
 
-    /** @param loop takes the steps; null where it is not known yet */
+    /** @param loop owns the record; null if the call has no loop yet */
     Exchange(@Nullable TimedCall record, @Nullable EventLoop loop) {
         this.record = record;
         this.owner = loop;
@@ -75,7 +74,7 @@ public final class Exchange implements ChannelFutureListener {
         this.owner = before.owner;
     }
 
-    /** The next attempt of the call: the present one is over. */
+    /** Ends this attempt, and begins the next one of the call. */
     public Exchange next() {
         TimedCall call = record;
         if (call == null) {
@@ -90,22 +89,22 @@ public final class Exchange implements ChannelFutureListener {
         return next;
     }
 
-    /** Whether a hook is set. */
+    /** Whether the call has a record. */
     public boolean isTimed() {
         return record != null;
     }
 
-    /** Whether the connection serves the call: it is timed, and was not given back. */
+    /** Whether the attempt is timed and its connection is not released. */
     boolean isOpen() {
         return record != null && !released;
     }
 
-    /** The loop takes the steps from now on, unless another does, or the call has ended. */
+    /** Makes the loop the owner of the record, unless it has an owner or the call has ended. */
     public void ownedBy(EventLoop loop) {
         OWNER.compareAndSet(this, null, loop);
     }
 
-    /** Takes a step of this attempt; ignored when the attempt is over. */
+    /** Takes a step of this attempt. A step after the attempt has ended is ignored. */
     public void step(long at, Step step) {
         TimedCall call = record;
         if (call == null) {
@@ -128,12 +127,12 @@ public final class Exchange implements ChannelFutureListener {
         try {
             loop.execute(() -> take(call, at, step));
         } catch (RejectedExecutionException e) {
-            // The loop is shut down: it takes no step any more.
+            // The loop is shut down, so no other thread takes a step.
             take(call, at, step);
         }
     }
 
-    /** Between two attempts, and after the last one, the call can still end. */
+    /** Without a current attempt, the record ignores all steps but the end of the call. */
     private void take(TimedCall call, long at, Step step) {
         TimedAttempt now = call.current();
         if (now == null || now == attempt) {
@@ -141,20 +140,20 @@ public final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** The call is answered. Ignored once it has ended. */
+    /** The call has its answer. Ignored after the call has ended. */
     public void completed(long at) {
         step(at, (exchange, timed, time) -> timed.completed(time));
     }
 
-    /** The caller gave up. Ignored once the call has ended. */
+    /** The caller cancels the call. Ignored after the call has ended. */
     public void cancelled() {
         step(System.nanoTime(), (exchange, timed, time) -> timed.cancelled(time));
     }
 
     /**
-     * The call failed. Ignored once it has ended.
+     * The call failed. Ignored after the call has ended.
      *
-     * @param own the kind of an error of the client, or null
+     * @param own returns the kind of an error that only the client's library throws, or null
      */
     public void failed(Throwable error, Function<Throwable, @Nullable ErrorKind> own) {
         ErrorKind kind = record == null ? ErrorKind.OTHER : ErrorKinds.of(error, own);
@@ -164,7 +163,8 @@ public final class Exchange implements ChannelFutureListener {
     /**
      * Binds the attempt to the connection.
      *
-     * @param since when the connection has been idle, 0 when it has carried no request
+     * @param since when the connection became idle; 0 for a new connection
+     * @param number of the request on the connection, from 1
      */
     void serve(NettyConnection by, ConnectTimes times, long since, int number) {
         connection = by;
@@ -188,7 +188,7 @@ public final class Exchange implements ChannelFutureListener {
 
     private void acquired(TimedCall timed, NettyConnection by) {
         timed.proxy(by.times().proxy());
-        // Idle until this call wanted it, unless another call had it then.
+        // The connection was idle until this attempt began. If it was in use then, the attempt waited for it.
         long until = timed.attemptStartedAt();
         if (ordinal > 1 && free > until) {
             until = System.nanoTime();
@@ -197,7 +197,7 @@ public final class Exchange implements ChannelFutureListener {
         timed.connectionAcquired(by.id(), ordinal > 1 && free > 0 ? Math.max(0, until - free) : -1, ordinal);
     }
 
-    /** The connection is ready. The request may have been written before. */
+    /** The connection is ready. A client may have written the request before. */
     void connected() {
         acquired();
         if (writes > 0) {
@@ -205,16 +205,16 @@ public final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** The head of the request is written. */
+    /** The client writes the head. */
     void writes(HttpRequest head) {
         keepsAlive = record == null || !record.wantsEvents() || HttpUtil.isKeepAlive(head);
         isHead = HttpMethod.HEAD.equals(head.method());
     }
 
     /**
-     * Bytes are written: below the codec, so in the scope of a tracer that stands between it and the client.
+     * The codec writes bytes. A tracer's handler above the codec has opened its scope by now.
      *
-     * @return the promise for the transport
+     * @return the promise to pass on
      */
     ChannelPromise wrote(long size, ChannelPromise promise) {
         if (record == null) {
@@ -228,7 +228,7 @@ public final class Exchange implements ChannelFutureListener {
         return ordinal == 1 && writes == 0 && !promise.isVoid() ? flushedBy(promise) : promise;
     }
 
-    /** The first bytes of a connection may leave before they are flushed: SslHandler does so when its handshake ends. */
+    /** SslHandler flushes pending writes when its handshake ends: the first bytes of a connection leave without a flush here. */
     private ChannelPromise flushedBy(ChannelPromise write) {
         long at = System.nanoTime();
         return write.addListener(done -> {
@@ -238,7 +238,7 @@ public final class Exchange implements ChannelFutureListener {
         });
     }
 
-    /** Listeners are called on this thread, or not at all: a tracer's scope is here. */
+    /** Calls listeners only on the loop's thread, where a tracer's scope is current. */
     void requestWrite() {
         TimedCall call = record;
         if (call != null && call.wantsWrite() && owner instanceof EventLoop loop && loop.inEventLoop()) {
@@ -246,7 +246,7 @@ public final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** The written bytes are being handed to the transport. */
+    /** The transport is about to send the written bytes. */
     void flushes() {
         if (pending) {
             flushes(System.nanoTime());
@@ -260,7 +260,7 @@ public final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** The end of the request is being written. */
+    /** The client writes the end of the request. */
     ChannelPromise last(ChannelPromise write) {
         if (record == null || released) {
             return write;
@@ -269,7 +269,7 @@ public final class Exchange implements ChannelFutureListener {
         return lastWrite;
     }
 
-    /** The transport took what it could. */
+    /** A flush has returned. */
     void flushed() {
         ChannelPromise write = lastWrite;
         if (write != null) {
@@ -282,7 +282,7 @@ public final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** The last write of the request returned. */
+    /** The last write of the request completed. */
     @Override
     public void operationComplete(ChannelFuture write) {
         if (write.isSuccess()) {
@@ -290,24 +290,24 @@ public final class Exchange implements ChannelFutureListener {
         }
     }
 
-    /** Bytes of the answer are read. */
+    /** The channel read bytes of the answer. */
     void read(long at) {
         if (firstRead == 0) {
             firstRead = at;
         }
     }
 
-    /** The bytes so far were an interim response: the final one begins with the next. */
+    /** The bytes so far are an interim answer. The final answer begins with the next bytes. */
     void interim(int code) {
         firstRead = 0;
         step(System.nanoTime(), (exchange, timed, at) -> timed.informational(at, code));
     }
 
     /**
-     * The head of the final answer was read. An answer without a body ends with it, whether or not the client reads on.
+     * The codec decoded the head of the final answer. An answer without a body ends here, even if the client reads no further.
      *
-     * @param empty whether the head alone says that no body follows
-     * @param single whether no other request is in flight, so that the kernel's evidence is this one's
+     * @param empty whether the head says that no body follows
+     * @param single whether no other request is in flight: only then the kernel's counters belong to this request
      */
     void head(int code, boolean empty, long lastRead, boolean single) {
         status = code;
@@ -333,9 +333,9 @@ public final class Exchange implements ChannelFutureListener {
     }
 
     /**
-     * The connection serves the call no more.
+     * Releases the connection.
      *
-     * @return false when it did not before
+     * @return false if it was released before
      */
     boolean release(long at, boolean again) {
         if (!isOpen()) {

@@ -21,24 +21,24 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Directly above the HTTP codec. Where a head announces a body that comes in further messages, the flush of the head waits
- * until the event loop's turn ends: what is written until then leaves with it. Every write goes down at once, so its order
- * stays. Nothing waits longer than the turn, or with more than {@code joinMax} bytes.
+ * Stands directly above the HTTP codec. If a head announces a body, this delays the flush of the head to the end of the
+ * event loop's turn, so that the body leaves with it. Writes are passed on at once, which keeps their order. No flush is
+ * delayed longer, or with more than {@code joinMax} bytes pending.
  *
- * <p>Whoever waits for such a write is answered at its flush, as the transport would: many clients write the next piece
- * only then. A write that fails later is reported to the pipeline.
+ * <p>A delayed flush completes the promises of its writes, as the transport does when it flushes: many clients write the
+ * next part only then. If the transport fails such a write later, the pipeline gets the exception.
  *
- * <p>Only on TCP sockets. A head with Expect: 100-continue leaves alone.
+ * <p>This applies to TCP sockets only. A head with Expect: 100-continue is flushed at once.
  */
 class Joiner extends ChannelDuplexHandler {
     static final String NAME = "onewrite.http";
 
-    /** More than the framing of a chunk takes, as the transport counts it. */
+    /** An upper bound of what the transport adds to its count for the framing of a chunk. */
     private static final int FRAMING = 512;
 
     /**
-     * A write that was passed down, and the caller's promise, which is answered once: Reactor Netty has one promise for all
-     * writes of a body, and counts.
+     * A write that was passed on, and the caller's promise. Completes that promise once: Reactor Netty uses the same promise
+     * for all writes of a body, and counts its completions.
      */
     private static final class Written implements ChannelFutureListener {
         private final ChannelHandlerContext ctx;
@@ -52,7 +52,7 @@ class Joiner extends ChannelDuplexHandler {
             this.sent = sent;
         }
 
-        /** What is cancelled before its flush is no part of the request. */
+        /** A write that the caller cancelled before its flush is not sent. */
         void flushed() {
             if (!answered && !answer.setUncancellable()) {
                 sent.cancel(false);
@@ -84,34 +84,34 @@ class Joiner extends ChannelDuplexHandler {
     private final List<Written> unflushed = new ArrayList<>(2);
     private boolean joining;
 
-    /** Bytes of the body that are still to be written. A complete request is not held: Netty accepts one without a last content. */
+    /** Bytes of the body that are not written yet. Netty sends a body without a last content, so its length ends the delay. */
     private long bodyLeft;
 
     private boolean planned;
     private boolean moving;
     private @Nullable ChannelHandlerContext place;
 
-    /** A write was passed on with the caller's promise, which the transport answers: before those that come later. */
+    /** A pending write has the caller's promise, which only the transport completes: the next flush is not delayed. */
     private boolean passed;
 
-    /** The transport answers writes at this moment: what they bring is not joined. */
+    /** The transport is flushing. Its completed promises may cause writes, which are not joined. */
     private boolean flushing;
 
-    /** This answers writes at this moment: a flush that they bring comes after. */
+    /** Promises are being completed here. A flush that their listeners call runs afterwards, as {@link #again}. */
     private boolean answering;
 
     private boolean again;
 
-    /** Whether bytes wait that would have been sent without this handler. */
+    /** A flush is delayed. */
     private boolean owed;
 
-    /** @param joinMax bytes that may wait for the end of the turn; 0 for none */
+    /** @param joinMax pending bytes up to which a flush is delayed; 0 delays none */
     Joiner(Placement placement, int joinMax) {
         this.placement = placement;
         this.joinMax = joinMax;
     }
 
-    /** Classes are tested before interfaces: that is much cheaper (JDK-8180450). */
+    /** Tests the class before the interface: a failed interface check is slow and does not scale (JDK-8180450). */
     static boolean isHead(Object message) {
         return message instanceof DefaultHttpRequest || message instanceof HttpRequest;
     }
@@ -119,7 +119,7 @@ class Joiner extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         if (message instanceof ChunkedInput && placement.adjoin()) {
-            // A ChunkedWriteHandler below cuts this into pieces and flushes each: they are joined from there.
+            // A ChunkedWriteHandler below cuts this into parts. This handler now stands below it, and joins those.
             ctx.write(message, promise);
             return;
         }
@@ -140,7 +140,7 @@ class Joiner extends ChannelDuplexHandler {
                 || promise.isVoid()
                 || promise instanceof ChannelProgressivePromise
                 || message instanceof FileRegion) {
-            // Who waits for a file may close it then.
+            // The owner of a file may close it when the promise completes, so only the transport completes it.
             passed = true;
             if (answering) {
                 unflushed.add(new Written(ctx, promise, promise));
@@ -153,7 +153,7 @@ class Joiner extends ChannelDuplexHandler {
         ctx.write(message, written.sent.addListener(written));
     }
 
-    /** The length of the body that a head announces; 0 for none, and where Netty sends a length that is no number. */
+    /** Returns the length of the announced body. Netty sends a length that is not a number, so this returns 0 for it. */
     private static long announced(HttpRequest request) {
         if (HttpUtil.is100ContinueExpected(request)) {
             return 0;
@@ -169,12 +169,10 @@ class Joiner extends ChannelDuplexHandler {
     }
 
     private static long size(Object message) {
-        return message instanceof ByteBufHolder holder
-                ? holder.content().readableBytes()
-                : BodyStart.size(message);
+        return message instanceof ByteBufHolder holder ? holder.content().readableBytes() : BodyStart.size(message);
     }
 
-    /** False where the write would make the channel unwritable only because of what waits. */
+    /** Returns false if the write makes the channel unwritable and would not without the delayed flush. */
     private static boolean fits(Channel channel, long size) {
         return size + FRAMING < channel.bytesBeforeUnwritable()
                 || size >= channel.config().getWriteBufferHighWaterMark();
@@ -183,7 +181,7 @@ class Joiner extends ChannelDuplexHandler {
     @Override
     public void flush(ChannelHandlerContext ctx) {
         if (answering) {
-            // As in the transport, which answers what was flushed before.
+            // A nested flush of the transport returns at once, too.
             again = true;
             settle();
             return;
@@ -205,7 +203,7 @@ class Joiner extends ChannelDuplexHandler {
         answer(ctx);
     }
 
-    /** What was written meanwhile is flushed next. Whoever waits for it may write the rest of the request now. */
+    /** Completes the promises of later writes first: their listeners may write the rest of the request. */
     private void endOfTurn(ChannelHandlerContext ctx) {
         while (owed && joins(ctx) && !unflushed.isEmpty()) {
             answer(ctx);
@@ -230,7 +228,7 @@ class Joiner extends ChannelDuplexHandler {
         }
     }
 
-    /** What is not cancelled by now is part of the request, as in the transport's flush. */
+    /** From its flush on, a write cannot be cancelled, as in the transport. */
     private void settle() {
         unflushed.forEach(Written::flushed);
     }
@@ -269,14 +267,14 @@ class Joiner extends ChannelDuplexHandler {
         ctx.close(promise);
     }
 
-    /** The task that flushes belongs to the loop that the channel leaves. */
+    /** The task that flushes is on the old event loop, so the delayed flush runs before the channel leaves it. */
     @Override
     public void deregister(ChannelHandlerContext ctx, ChannelPromise promise) {
         flushOwed(ctx);
         ctx.deregister(promise);
     }
 
-    /** It is moved: {@link Placement#adjoin}. */
+    /** {@link Placement#adjoin} removes the handler and adds it again. */
     @Override
     public boolean isSharable() {
         return true;

@@ -51,12 +51,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is flushed together on a TCP socket, seen below the codec, and beside Netty alone. */
+/** Counts the flushes below the codec on a TCP socket, and compares bytes and promises with those of Netty alone. */
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
 class JoinerTest {
     private static final int LIMIT = 16_384;
 
-    /** Next to the socket: notes the messages, and how many bytes each flush has. */
+    /** The handler next to the socket records the messages and the bytes of each flush. */
     private static final class Flushes extends ChannelOutboundHandlerAdapter {
         private final List<Object> written = new ArrayList<>();
         private final List<Long> sizes = new ArrayList<>();
@@ -95,7 +95,7 @@ class JoinerTest {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS).await(30, TimeUnit.SECONDS);
     }
 
-    /** Connects, and collects all that the server reads until the channel closes. */
+    /** Connects. The future completes with all bytes that the server reads until the channel closes. */
     private CompletableFuture<String> open(boolean joins) throws Exception {
         flushes = new Flushes();
         channel = new Bootstrap()
@@ -127,7 +127,7 @@ class JoinerTest {
             try (accepted) {
                 accepted.getInputStream().transferTo(bytes);
             } catch (java.io.IOException e) {
-                // A reset: what came counts.
+                // After a reset the bytes so far count.
             }
             read.complete(bytes.toString(StandardCharsets.ISO_8859_1));
         });
@@ -136,7 +136,7 @@ class JoinerTest {
         return read;
     }
 
-    /** Runs in one turn of the event loop, and waits until the next turns are over. */
+    /** Runs the steps in the same turn of the event loop, and waits for three more turns. */
     private void turn(Consumer<Channel> steps) throws Exception {
         channel.eventLoop().submit(() -> steps.accept(channel)).get(30, TimeUnit.SECONDS);
         for (int i = 0; i < 3; i++) {
@@ -201,7 +201,7 @@ class JoinerTest {
         });
     }
 
-    /** {@code SocketChannel.shutdownOutput} passes no handler, and fails what is not flushed. */
+    /** {@code SocketChannel.shutdownOutput} calls no handler, and fails writes that are not flushed. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aCompleteRequestIsNotHeldThoughNoLastContentFollows(boolean raw) throws Exception {
@@ -263,7 +263,7 @@ class JoinerTest {
         assertTrue(read.get(30, TimeUnit.SECONDS).endsWith("\r\n\r\n" + "\0".repeat(100)));
     }
 
-    /** The codec refuses a second head before the end of the first request. */
+    /** The codec rejects a head inside a request. */
     @Test
     void aWriteThatTheCodecRefusesFails() throws Exception {
         open(true);
@@ -275,7 +275,7 @@ class JoinerTest {
         assertTrue(failures.get(0) instanceof EncoderException, failures::toString);
     }
 
-    /** The writability of the channel changes when it does without this handler. */
+    /** A delayed flush does not change the writability of the channel. */
     @Test
     void whatIsHeldTakesNoRoom() throws Exception {
         open(true);
@@ -289,7 +289,7 @@ class JoinerTest {
         assertTrue(flushed() < 8);
     }
 
-    /** The transport gathers what fits its send buffer: so the first piece of a large body is small. */
+    /** The transport gathers buffers up to its send buffer's size, so the first slice of a large body is small. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void aLargeBodyIsCutAndTheCallersBufferStays(boolean whole) throws Exception {
@@ -319,7 +319,7 @@ class JoinerTest {
                 sent.substring(sent.indexOf("\r\n\r\n") + 4));
     }
 
-    /** What another type of region does when it is read is not known, so it passes as it is. */
+    /** A FileRegion of another class may have side effects when it is read, so it is passed on. */
     @Test
     void onlyNettysOwnFilesAreRead(@TempDir Path folder) throws Exception {
         Path path = Files.write(folder.resolve("body"), new byte[300]);
@@ -341,7 +341,7 @@ class JoinerTest {
         assertTrue(read.get(30, TimeUnit.SECONDS).endsWith("\0".repeat(300)));
     }
 
-    /** One step of a random script, and what its write came to. */
+    /** Takes a step of a random script, and records the outcome of its write. */
     private static void step(Random random, Channel at, List<String> ends, int depth) {
         int kind = random.nextInt(10);
         int size = random.nextInt(10) == 0 ? 30_000 : random.nextInt(300);
@@ -370,7 +370,7 @@ class JoinerTest {
         }
     }
 
-    /** The same bytes in the same order, and the same end of each write, as with Netty alone. */
+    /** Returns the bytes that the server read and the outcome of each write. */
     private String play(long seed, boolean joins) throws Exception {
         CompletableFuture<String> read = open(joins);
         Random random = new Random(seed);
@@ -380,7 +380,7 @@ class JoinerTest {
                 for (int k = random.nextInt(6); k >= 0; k--) {
                     step(random, at, ends, 0);
                 }
-                // What is written behind a flush that waits leaves with it, flushed or not.
+                // A delayed flush sends later writes that have no flush. Stock does not, so the script flushes.
                 at.flush();
             });
         }
