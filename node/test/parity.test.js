@@ -97,6 +97,26 @@ describe('undici refuses the same, in the same way', () => {
   }
 })
 
+test('a body that a getter of the options makes is made as often as in stock', async () => {
+  const server = await startServer(answerOk)
+  try {
+    const made = await sameAsStock(undici.Agent, Agent, {}, async (agent) => {
+      let count = 0
+      class Options {
+        origin = server.origin
+        path = '/'
+        method = 'POST'
+        get body () { return `body ${++count}` }
+      }
+      await callsOf(agent, new Options(), STYLES[1])
+      return count
+    })
+    assert.equal(made, 1)
+  } finally {
+    await server.close()
+  }
+})
+
 test('a connection to a proxy that is down names the proxy', async () => {
   for (const [origin, proxyTunnel] of [['http://shop.test', false], ['http://shop.test', true], ['https://shop.test', true]]) {
     const seen = recorder()

@@ -96,8 +96,6 @@ export class Call {
     this.sent = false
     // The counts of the connection have been taken over.
     this.captured = false
-    // The base library writes all of it as soon as it has a connection.
-    this.prompt = false
     // Events that the hooks have not been called with.
     this.news = /** @type {TimingEvent[] | null} */ (null)
     this.opened = false
@@ -248,7 +246,7 @@ export class Call {
   /** @param {Connection} connection on which something was written */
   noteRequestStart (connection) {
     if (this.requestStartNs !== 0) return
-    this.requestStartNs = this.prompt ? this.acquiredNs : Math.max(connection.firstWriteNs, this.acquiredNs)
+    this.requestStartNs = Math.max(connection.firstWriteNs, this.acquiredNs)
     this.event('requestStart', this.requestStartNs)
   }
 
@@ -258,8 +256,7 @@ export class Call {
     if (connection === null || this.captured || this.outcome !== undefined) return
     this.captured = true
     if (connection.multiplexed || connection.lastWriteNs === 0) return
-    if (this.prompt && !this.loud) this.requestStartNs = this.acquiredNs
-    else this.noteRequestStart(connection)
+    this.noteRequestStart(connection)
     this.bytesSent = connection.bytesOut
     this.writes = connection.writes
     if (!this.isSent()) return

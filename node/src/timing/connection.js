@@ -206,7 +206,7 @@ export class Connection {
    */
   beforeWrite (bytes, length, callback) {
     this.inFlight = length || 1
-    if (this.firstWriteNs === 0 && this.call?.prompt !== true) this.firstWriteNs = nowNs()
+    if (this.firstWriteNs === 0) this.firstWriteNs = nowNs()
     this.bytesOut += bytes
     this.writes++
     return (error) => {

@@ -93,9 +93,6 @@ export class Handler extends Call {
   /** A client sends it: it is an attempt. @param {import('./connector.js').Line} line @param {any} opts */
   bind (line, opts) {
     this.line = line
-    const { body } = opts
-    // undici writes all of it in the turn in which it has a connection.
-    this.prompt = body == null || typeof body === 'string' || ArrayBuffer.isView(body)
     if (this.attempts !== null) {
       // Interceptors have passed the uppermost handler on as it is.
       this.attempts.push(this)
