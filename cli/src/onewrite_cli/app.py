@@ -196,10 +196,10 @@ def _run(arguments: list[str]) -> ExitStatus:
         return _tap(options.port, tls=options.tls, form=options.format)
     if options.what == "doctor":
         return (stream if options.stream else doctor)(_filled(DoctorOptions, options))
-    if not command:
-        raise CouldNotRun(f"say {HINTS[options.what]}")
     outputs = [Output.named(text, options.format) for text in options.outputs]
     prepare(outputs)
+    if not command:
+        raise CouldNotRun(f"say {HINTS[options.what]}")
     report = check(_filled(CheckOptions, options)) if options.what == "check" else serve(_filled(ServeOptions, options))
     write_report(report, options.format, outputs)
     return report.exit_status

@@ -55,11 +55,11 @@ def _of_the_user() -> Iterator[str]:
 
 
 def _of_java() -> str:
-    """Those of the store that JAVA_TOOL_OPTIONS names, or else of the JDK in JAVA_HOME, as its keytool lists them."""
+    """Those of the store that JAVA_TOOL_OPTIONS names, or else of the JDK in JAVA_HOME or PATH, as its keytool lists them."""
     said = {name: value.strip("\"'") for name, value in JAVA_OPTION.findall(os.environ.get("JAVA_TOOL_OPTIONS", ""))}
     store, home = said.get("trustStore"), os.environ.get("JAVA_HOME")
     keytool = shutil.which("keytool", path=f"{home}/bin" if home else None) or shutil.which("keytool")
-    if keytool is None or not (store or home):
+    if keytool is None:
         return ""
     command = [keytool, "-list", "-rfc", *(["-keystore", store] if store else ["-cacerts"])]
     if password := said.get("trustStorePassword", "" if store else PASSWORD):
