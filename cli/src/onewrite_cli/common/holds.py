@@ -1,4 +1,4 @@
-"""How long written bytes stayed in the kernel of the process that wrote them, and why, from readings of its socket."""
+"""How long the kernel held written bytes, and why, from readings of the writer's socket."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["COSTS_TIME", "IN_WORDS", "Hold", "Holds", "cause_of", "pause_s", "so
 
 OFTEN_S, SELDOM_S, LONG_S = 0.01, 0.02, 0.3
 LEFT_NS, UNSEEN_NS = 5_000_000, 35_000_000
-#: The causes that the writer can end.
+#: The causes that the writing process can end.
 COSTS_TIME = ("nagle_delayed_ack", "cork")
 IN_WORDS = {"nagle_delayed_ack": "Nagle's algorithm", "cork": "MSG_MORE or TCP_CORK"}
 
@@ -31,12 +31,12 @@ def sockets_of(roots: list[int], peer_port: int) -> list[SocketReading]:
 
 
 def pause_s(silent_s: float) -> float:
-    """The time between two readings of a socket that has been silent for so long."""
+    """The pause until the next reading of a socket that has been silent for `silent_s`."""
     return OFTEN_S if silent_s < LONG_S else SELDOM_S
 
 
 def cause_of(held: SocketReading, before: SocketReading, elapsed_us: float) -> str:
-    """Why bytes are unsent, `elapsed_us` after the reading before; in the order of the contract (TIME-26)."""
+    """Why bytes are unsent. `elapsed_us` lies between both readings. The order is that of TIME-26."""
     if (held.rwnd_limited_us - before.rwnd_limited_us) * 2 > elapsed_us:
         return "peer_window"
     if held.total_retrans > before.total_retrans:
@@ -48,7 +48,7 @@ def cause_of(held: SocketReading, before: SocketReading, elapsed_us: float) -> s
 
 @dataclass(frozen=True)
 class Hold:
-    """`cause` is one of `cause_of`, or empty where nothing was held."""
+    """`cause` is a result of `cause_of`, or empty if nothing was held."""
 
     ns: int = 0
     cause: str = ""
@@ -64,9 +64,9 @@ class Holds:
         self._readings.append((time.monotonic_ns(), reading))
 
     def ended(self, since_ns: int, until_ns: int) -> Hold | None:
-        """What was held at the end of this silence, and since when; None where that was not read, or not late enough.
+        """The hold at the end of this silence; None without a reading near its end.
 
-        Bytes have left some time before they are read: what was read just before `until_ns` says nothing.
+        Readings within the last 5 ms do not count: the bytes that end the silence may have left already.
         """
         within = [(at_ns, one) for at_ns, one in self._readings if since_ns <= at_ns < until_ns - LEFT_NS]
         if not within or until_ns - within[-1][0] > UNSEEN_NS:

@@ -21,16 +21,16 @@ import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns OkHttp's events into the common record, checks new connections, and passes each event on to the listener that the
- * client had before. OkHttp reports neither the first byte of a response nor interim ones: the moment its final head is read
- * stands for it. Bytes of the head and system calls it does not report either, so they are absent.
+ * Turns OkHttp's events into the common record, checks new connections, and passes each event on to the client's previous
+ * listener. OkHttp reports no first byte of a response and no interim response: {@code response_start} is the moment at which
+ * the final head was read. It reports no bytes of a head and no system calls: these fields are absent.
  *
- * <p>OkHttp 5 races connections over several threads; hence the {@link HookQueue}. OkHttp 4 has no
- * {@code EventListener.plus}.
+ * <p>OkHttp 5 races connections on several threads, so a {@link HookQueue} orders the steps. OkHttp 4 has no
+ * {@code EventListener.plus}, so each method is passed on here.
  */
 final class CallListener extends EventListener {
 
-    /** Makes a listener per call. Without hooks one serves all calls of a client that has no listener of its own. */
+    /** Makes a listener per call. A client without hooks and without a previous listener has one for all calls. */
     static final class Factory implements EventListener.Factory {
         private final Hooks hooks;
         private final EventListener.Factory own;
@@ -38,7 +38,7 @@ final class CallListener extends EventListener {
         private final Thrown thrown;
         private final CallListener untimed;
 
-        /** @param thrown empty without hooks: nobody reads it then */
+        /** @param thrown the interceptor of this client; unused without hooks */
         Factory(Hooks hooks, EventListener.Factory own, Connections connections, Thrown thrown) {
             this.hooks = hooks;
             this.own = own;
@@ -63,16 +63,16 @@ final class CallListener extends EventListener {
     private @Nullable TimedCall record;
     private @Nullable HookQueue queue;
 
-    /** The attempt was answered or lost: what follows is the next one. */
+    /** The attempt was answered or lost: the next step begins another. */
     private boolean over;
 
     /** The connection of the attempt. */
     private @Nullable Connection held;
 
-    /** The head of a response was read, and its body is not. */
+    /** The head of a response was read, and its body was not. */
     private boolean responseOpen;
 
-    /** Length of the response's body; 1 where the head has none: OkHttp reports 0 bytes of an empty body and of an unread one. */
+    /** The response's Content-Length, or 1: OkHttp reports 0 bytes for an empty body and for an unread one. */
     private long expected;
 
     private CallListener(EventListener next, Factory of) {
@@ -107,12 +107,12 @@ final class CallListener extends EventListener {
         timed.attempt(at);
     }
 
-    /** Whether a step is taken: a lambda with values is made only then. */
+    /** True if steps are recorded. Checked before a lambda that captures values is allocated. */
     private boolean isTimed() {
         return record != null;
     }
 
-    /** Begins the record: a call may be made long before it is executed, or never be. */
+    /** Begins the record: a call may be created long before it is executed, or never be executed. */
     @Override
     public void callStart(Call call) {
         next.callStart(call);
@@ -147,7 +147,7 @@ final class CallListener extends EventListener {
         }
     }
 
-    /** Ends the record with what the caller catches, where OkHttp reports callEnd, or nothing while a response is open. */
+    /** Ends the record with what the caller catches: OkHttp then reports callEnd, or no event while a response is open. */
     void thrown(Call call, Throwable failure) {
         if (responseOpen || !(failure instanceof IOException)) {
             failed(call, failure);
@@ -168,13 +168,13 @@ final class CallListener extends EventListener {
         next.canceled(call);
     }
 
-    /** The start of the wait is the call's; this event may come when the call is under way. */
+    /** Unused: the wait starts with the call, and this event may come after the call has begun. */
     @Override
     public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
         next.dispatcherQueueStart(call, dispatcher);
     }
 
-    /** Comes before the call runs (Dispatcher.promoteAndExecute). */
+    /** OkHttp calls this before the call runs (Dispatcher.promoteAndExecute). */
     @Override
     public void dispatcherQueueEnd(Call call, Dispatcher dispatcher) {
         step(TimedCall::queued);
@@ -212,7 +212,7 @@ final class CallListener extends EventListener {
     public void connectStart(Call call, InetSocketAddress inetSocketAddress, Proxy proxy) {
         if (isTimed()) {
             String through = address(proxy);
-            // OkHttp gives a SOCKS proxy the address of the server.
+            // With a SOCKS proxy this address is the server's.
             String peer = proxy.type() == Proxy.Type.SOCKS ? through : address(inetSocketAddress);
             attemptStep((timed, at) -> {
                 timed.proxy(through);
@@ -292,7 +292,7 @@ final class CallListener extends EventListener {
         next.connectionReleased(call, connection);
     }
 
-    /** An attempt on the connection of the last one begins here. */
+    /** A further attempt on the same connection begins here. */
     @Override
     public void requestHeadersStart(Call call) {
         step((timed, at) -> {
@@ -309,7 +309,7 @@ final class CallListener extends EventListener {
         next.requestHeadersStart(call);
     }
 
-    /** Without a body, the end of the head is the end of the request. Its flush follows at once. */
+    /** A request without a body ends with its head. OkHttp flushes at once. */
     @Override
     public void requestHeadersEnd(Call call, Request request) {
         if (request.body() == null) {
@@ -323,7 +323,7 @@ final class CallListener extends EventListener {
         next.requestBodyStart(call);
     }
 
-    /** The flush of the last bytes follows at once. */
+    /** OkHttp flushes the last bytes at once. */
     @Override
     public void requestBodyEnd(Call call, long byteCount) {
         step((timed, at) -> timed.requestEnd(at, -1, -1));
@@ -346,7 +346,7 @@ final class CallListener extends EventListener {
         }
     }
 
-    /** Comes after an interim response, too, and does not tell which: responseHeadersEnd follows the final one alone. */
+    /** Unused: OkHttp calls this for interim responses, too. It calls responseHeadersEnd for the final one alone. */
     @Override
     public void responseHeadersStart(Call call) {
         next.responseHeadersStart(call);
@@ -388,7 +388,7 @@ final class CallListener extends EventListener {
         next.responseBodyStart(call);
     }
 
-    /** Comes when a body is closed, too: then the caller gave up what it did not read. */
+    /** OkHttp calls this also when a body is closed unread. Fewer bytes than expected mean that the caller gave up the rest. */
     @Override
     public void responseBodyEnd(Call call, long byteCount) {
         responseOpen = false;
