@@ -62,7 +62,7 @@ def main(arguments: list[str]) -> int:
         "",
         f"Nothing found: {', '.join(clean)}.",
         "",
-        f"{measured}; {beside}. Empty: could not be seen, or does not apply.",
+        f"{measured}; {beside}. Empty: not readable, or not applicable.",
     ]
     if "--no-page" not in arguments:
         before, rest = PAGE.read_text().split(BEGIN)
