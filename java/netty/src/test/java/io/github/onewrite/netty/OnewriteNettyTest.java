@@ -547,22 +547,41 @@ class OnewriteNettyTest implements AppliedTwice {
     }
 
     /** A handler that is added later, directly above the codec, consumes the answers. */
-    @Test
-    void answersThatAreConsumedAboveTheCodecEndTheirCalls() throws Exception {
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 2})
+    void answersThatAreConsumedAboveTheCodecEndTheirCalls(int added) throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel();
         channel.pipeline().addLast("codec", new HttpClientCodec());
-        calls.heard(OnewriteNetty.create()).apply(channel.pipeline());
-        channel.pipeline().addAfter("codec", "own", new SimpleChannelInboundHandler<HttpObject>() {
-            @Override
-            protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {}
-        });
-        for (int i = 0; i < 2; i++) {
-            channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
-            channel.writeInbound(text("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
-            assertEquals(200, calls.next().status().orElseThrow());
+        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+        onewrite.apply(channel.pipeline());
+        for (int i = 0; i < 4; i++) {
+            if (i == added) {
+                channel.pipeline().addAfter("codec", "own", new SimpleChannelInboundHandler<HttpObject>() {
+                    @Override
+                    protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {}
+                });
+            }
+            if (i % 2 == 0) {
+                onewrite.begin("GET", "http:///" + i).on(channel);
+            }
+            channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/" + i));
+            channel.writeInbound(text("HTTP/1.1 20" + i + " OK\r\nContent-Length: 0\r\n\r\n"));
+            Timing timing = calls.next();
+            assertEquals("http:///" + i, timing.url());
+            assertEquals(200 + i, timing.status().orElseThrow());
         }
         channel.finishAndReleaseAll();
         assertTrue(calls.none());
+    }
+
+    /** A WebSocket client replaces the codec then. */
+    @Test
+    void anUpgradeEndsWithItsHead() throws Exception {
+        assertEquals(
+                101,
+                timedGet("HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+                        .status()
+                        .orElseThrow());
     }
 
     /** The client closes the channel when it reads the head. */

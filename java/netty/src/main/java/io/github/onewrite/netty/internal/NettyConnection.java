@@ -147,15 +147,16 @@ public final class NettyConnection {
     }
 
     /**
-     * A head comes to a handler above the codec, which others may have replaced, or moved away from, since the last one.
+     * A head reaches the handler above the codec. The codec may be another since the last head. A handler that was added
+     * directly above it may consume the answers: a client that ends its calls by itself does not have such.
      *
-     * @return whether another handler takes the place of this one, to which the message is passed on
+     * @return whether the handler of this context was replaced or moved, so that the message is to be passed on
      */
     boolean moves(ChannelHandlerContext ctx) {
         if (!isPlaced()) {
             place();
         }
-        if (requests == 0 || !exchanges.isEmpty()) {
+        if (!endedByClient || requests == 0) {
             placement.adjoin();
         }
         return ctx.isRemoved();

@@ -73,7 +73,10 @@ final class TimingHandler extends Joiner {
         }
         Exchange ended = null;
         boolean isHead = message.getClass() == DefaultHttpResponse.class;
-        if (!interim && (isContent || (!isHead && message instanceof HttpContent))) {
+        if (response != null && response.status().equals(HttpResponseStatus.SWITCHING_PROTOCOLS)) {
+            // The client may replace the codec now, and then there is no last content.
+            ended = connection.responseRead(0, false);
+        } else if (!interim && (isContent || (!isHead && message instanceof HttpContent))) {
             received += ((HttpContent) message).content().readableBytes();
             if (message instanceof DefaultLastHttpContent || message instanceof LastHttpContent) {
                 ended = connection.responseRead(received, keepAlive);
