@@ -242,6 +242,31 @@ class HooksTest < OnewriteTest
     assert_equal "orderr", http.get("/orderr").body
   end
 
+  # Another thread, and a copy of the session, have the same connection.
+  def test_a_listener_that_sends_on_the_connection_that_is_timed_in_another_thread_gets_an_error
+    http = session(tap_server { |seen| "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n#{seen.line[%r{/(\w+)}, 1]}" })
+    sends = [-> { http.get("/metric") }, -> { http.dup.get("/metric") }, -> { Fiber.new { http.get("/metric") }.resume }]
+    errors = []
+    http.onewrite_listener = listener do |_|
+      sends.each { |one| Thread.new(&one).join }
+    rescue Onewrite::SessionInUseError => e
+      errors << e.class
+    end
+    assert_equal "orderr", http.get("/orderr").body
+    assert_operator errors.size, :>, 8
+  end
+
+  def test_a_call_under_way_is_shown_without_secrets
+    http = session(tap_server)
+    texts = []
+    http.onewrite_timing = ->(_) {}
+    http.request_get("/a?token=secret") do
+      texts << Thread.current[:onewrite_call].inspect << Thread.current[:onewrite_call].to_h.to_s
+    end
+    assert_match(%r{GET http://127.0.0.1:\d+/a\?token=REDACTED 200>\z}, texts[0])
+    refute_match(/=secret/, texts[1])
+  end
+
   def test_a_closed_stderr_does_not_replace_the_answer
     out = ruby(<<~RUBY, env: { "PORT" => tap_server.port.to_s })
       require "onewrite"

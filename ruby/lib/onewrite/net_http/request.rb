@@ -34,13 +34,14 @@ module Onewrite
           call.path = relative ? path : @path
         end
         begin
-          sock.onewrite_send(limit, chunks) { onewrite_stock_exec(sock, ver, path) }
+          result = sock.onewrite_send(limit, chunks) { onewrite_stock_exec(sock, ver, path) }
         rescue Errno::EPIPE
           call.sent(sock) if call # Net::HTTP goes on to read the answer
           raise
         end
         call.sent(sock) if call
         Wire::Quickack.set(sock.onewrite_tcp) if settings.quickack
+        result
       end
     end
   end

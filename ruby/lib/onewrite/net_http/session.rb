@@ -131,8 +131,8 @@ module Onewrite
       # A connection whose last request was given up, or is written in part, is closed (SAME-7). Not earlier: the program may
       # have taken it over.
       def begin_transport(req) # rubocop:disable Metrics -- each method call costs
-        before = @socket
-        call = Socket === before ? before.onewrite_call : onewrite_call
+        before = @socket if Socket === @socket
+        call = before ? before.onewrite_call : onewrite_call
         settings = Config.current
         # A call that has begun is recorded to its end.
         return onewrite_stock_begin_transport(req) unless call || settings.enabled
@@ -140,17 +140,19 @@ module Onewrite
         if call
           call.index || call.listeners ? call.attempt : call.index = 0
         end
-        before.close if Socket === before && (before.onewrite_given_up || before.onewrite_sending) && settings.wire
+        before.close if before && (before.onewrite_given_up || before.onewrite_sending) && settings.wire
         begin
           onewrite_stock_begin_transport(req)
-          onewrite_adopt unless Socket === @socket
           ready = true
         ensure
           call.connected(nil) if call && !ready && @socket && @socket.closed?
         end
-        before.onewrite_call = nil if call && !before.equal?(@socket) && Socket === before
-        return unless Socket === (socket = @socket)
-
+        unless before && before.equal?(@socket)
+          before.onewrite_call = nil if before && call
+          onewrite_adopt
+          return unless Socket === @socket
+        end
+        socket = @socket
         socket.onewrite_requests += 1
         socket.onewrite_call = call
         call.acquired(socket, socket.onewrite_common ||= onewrite_common) if call
@@ -178,6 +180,8 @@ module Onewrite
         end
         if Socket === @socket
           before = @socket
+          raise SessionInUseError if (busy = before.onewrite_call) && busy.hook
+
           opening = before.onewrite_opening
           before.onewrite_opening = nil if opening
         end

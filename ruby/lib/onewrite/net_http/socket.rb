@@ -101,7 +101,7 @@ module Onewrite
 
       # Writes one String now and makes no Array. Its `super` is the library's `write`, under its second name too.
       def write(str)
-        onewrite_start if @onewrite_writes == 0
+        (call = @onewrite_call) && call.sending if @onewrite_writes == 0
         @onewrite_writes += 1
         size = super(str)
         @onewrite_bytes += size if size.is_a?(Integer)
@@ -128,7 +128,7 @@ module Onewrite
         end
         return onewrite_put(strs[0]) if strs.size == 1
 
-        onewrite_start if @onewrite_writes == 0
+        (call = @onewrite_call) && call.sending if @onewrite_writes == 0
         @onewrite_writes += 1
         size = super(*strs)
         @onewrite_bytes += size if size.is_a?(Integer)
@@ -159,13 +159,6 @@ module Onewrite
         @onewrite_requests = @onewrite_bytes = @onewrite_writes = @onewrite_limit = 0
         @onewrite_sending = @onewrite_given_up = @onewrite_chunks = @onewrite_by_library = false
         @onewrite_held = @onewrite_call = @onewrite_opening = @onewrite_idle_since = @onewrite_common = @onewrite_counters = nil
-      end
-
-      def onewrite_start
-        return unless (call = @onewrite_call)
-
-        call.request_start = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
-        call.emit(:request_start, call.request_start) if call.listeners
       end
 
       # Writes what is held.

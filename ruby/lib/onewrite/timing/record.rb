@@ -76,7 +76,7 @@ module Onewrite
     attr_writer :index, :method, :path, :tls_start, :tls_end, :status, :response_start, :bytes_received
 
     # @api private
-    attr_accessor :request_start, :request_end, :response_end, :session, :outer, :hook, :listeners
+    attr_accessor :request_end, :response_end, :session, :outer, :hook, :listeners
 
     # All variables are set here, in one order: from Ruby 3.2 on, an object that gets them in many orders becomes slow. Before, it
     # gets room for all at once, because the last is set first.
@@ -105,7 +105,7 @@ module Onewrite
 
     # @return [String] without user, password and the values of query keys that have a secret word
     def url
-      @url || Redact.join(@origin, @path)
+      @url || Redact.url(Redact.join(@origin, @path))
     end
 
     # @return [Integer] wall clock at the start of the call
@@ -194,7 +194,10 @@ module Onewrite
     # @return [String] one line for people: `POST http://… 200 in 41.9 ms: send 0.1, wait 41.7 (held 41.6:
     #   nagle_delayed_ack), receive 0.0; reused conn 3`. The form is that of all languages (spec/testdata/text_form.json).
     def to_s
-      text = "#{[method, url, status, failure].compact.join(" ").lstrip} in #{milliseconds(total_ns)} ms"
+      text = [method, url, status, failure].compact.join(" ").lstrip
+      return text unless @ended # under way
+
+      text += " in #{milliseconds(total_ns)} ms"
       text += " via proxy #{proxy}" if proxy
       phases = PHASES.map { |name| phase_text(name) }.compact.join(", ")
       text += ": #{phases}" unless phases.empty?
@@ -286,6 +289,12 @@ module Onewrite
       @acquired = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
       idle = @acquired - @idle_since if requests > 1 && @idle_since
       emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle])
+    end
+
+    # The first byte is about to be written.
+    def sending
+      @request_start = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
+      emit(:request_start, @request_start) if @listeners
     end
 
     # The last write has returned.
@@ -408,11 +417,9 @@ module Onewrite
       @connect_start && !(@connect_end && (@tls_end || !@tls_start))
     end
 
-    # @return [String]
     def redact
-      @url ||= Redact.url(Redact.join(@origin, @path))
+      @url = url
       @path = nil
-      @url
     end
 
     # Each event is taken from the list before listeners get it: where one of them does not return, {finish} gives the others.
@@ -434,7 +441,7 @@ module Onewrite
     end
 
     def call_start
-      @url ||= Redact.url(Redact.join(@origin, @path))
+      @url = url
       @begun = -1 # of attempts: none
       Event.new(:call_start, @started_at_mono_ns, nil, [@method.to_s, @url, started_at_unix_ns])
     end
