@@ -1,4 +1,4 @@
-/** One write per small request, and timing, for AsyncHttpClient: {@link io.github.onewrite.ahc.OnewriteAhc}. */
+/** Timing, and a check of TCP_NODELAY, for AsyncHttpClient: {@link io.github.onewrite.ahc.OnewriteAhc}. */
 @NullMarked
 package io.github.onewrite.ahc;
 
