@@ -16,6 +16,7 @@ import org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuild
 import org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.Environment;
@@ -47,7 +48,9 @@ public class OnewriteAutoConfiguration {
         return new HookBeans(beans);
     }
 
+    /** Made at the start, also with lazy initialization: {@link HookBeans} must have its hooks when all beans are made. */
     @Bean
+    @Lazy(false)
     @ConditionalOnMissingBean
     OnewriteReactorNetty onewriteReactorNetty(Environment environment, HookBeans hooks) {
         OnewriteReactorNetty onewrite = OnewriteReactorNetty.create().config(switches(environment));

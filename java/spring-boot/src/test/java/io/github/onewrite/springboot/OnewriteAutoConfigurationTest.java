@@ -32,8 +32,11 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.Banner;
+import org.springframework.boot.LazyInitializationBeanFactoryPostProcessor;
 import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
@@ -227,9 +230,17 @@ class OnewriteAutoConfigurationTest {
         }
     }
 
-    @Test
-    void eachBeanIsToldOfACall() {
-        application.withUserConfiguration(Hooks.class).run(context -> {
+    private ApplicationContextRunner application(boolean lazy) {
+        return lazy
+                ? application.withInitializer(context ->
+                        context.addBeanFactoryPostProcessor(new LazyInitializationBeanFactoryPostProcessor()))
+                : application;
+    }
+
+    @ParameterizedTest(name = "lazy initialization {0}")
+    @ValueSource(booleans = {false, true})
+    void eachBeanIsToldOfACall(boolean lazy) {
+        application(lazy).withUserConfiguration(Hooks.class).run(context -> {
             try (SegmentServer server = new SegmentServer()) {
                 webClient(context).to(server.url());
             }
@@ -258,9 +269,10 @@ class OnewriteAutoConfigurationTest {
         }
     }
 
-    @Test
-    void aHookMayHaveAClient() {
-        application.withUserConfiguration(HookWithClients.class).run(context -> {
+    @ParameterizedTest(name = "lazy initialization {0}")
+    @ValueSource(booleans = {false, true})
+    void aHookMayHaveAClient(boolean lazy) {
+        application(lazy).withUserConfiguration(HookWithClients.class).run(context -> {
             assertNull(context.getStartupFailure());
             try (SegmentServer server = new SegmentServer()) {
                 webClient(context).to(server.url());
