@@ -111,16 +111,10 @@ public final class TimedCall implements Timing {
 
     /** Starts timing a call, or returns null when no hook is set. A hook that runs on this thread is not called again. */
     public static @Nullable TimedCall start(Hooks hooks, String method, String url, @Nullable Object tag) {
-        return start(hooks, method, url, "", tag);
+        return start(hooks, method, url, "", tag, System.nanoTime());
     }
 
-    /** The same for a URL in two parts, which are joined when it is needed. */
-    public static @Nullable TimedCall start(
-            Hooks hooks, String method, String origin, String target, @Nullable Object tag) {
-        return start(hooks, method, origin, target, tag, System.nanoTime());
-    }
-
-    /** The same for a call that began at some moment before. */
+    /** The same for a URL in two parts, which are joined when it is needed, and a call that began at some moment before. */
     public static @Nullable TimedCall start(
             Hooks hooks, String method, String origin, String target, @Nullable Object tag, long at) {
         if (!hooks.wanted()) {
@@ -531,11 +525,7 @@ public final class TimedCall implements Timing {
         if (records) {
             deliver(listener -> listener.onRecord(this));
         }
-        if (delivering) {
-            later(() -> hooks.deliver(this));
-        } else {
-            hooks.deliver(this);
-        }
+        deliver(() -> hooks.deliver(this));
     }
 
     void seal(long endedAt, Outcome how, @Nullable ErrorKind kind, @Nullable Phase failedIn) {
@@ -553,35 +543,24 @@ public final class TimedCall implements Timing {
     }
 
     private void emit(TimingEvent event) {
-        if (!events) {
-            return;
+        if (events) {
+            deliver(() -> hooks.deliver(listeners, event));
         }
-        if (delivering) {
-            later(() -> hooks.deliver(listeners, event));
-            return;
-        }
-        delivering = true;
-        hooks.deliver(listeners, event);
-        delivered();
     }
 
     private void deliver(Consumer<RecordListener> what) {
+        deliver(() -> hooks.deliver(listeners, what));
+    }
+
+    /** Calls hooks. A step that a hook takes calls its hooks after that hook has returned. */
+    private void deliver(Runnable delivery) {
         if (delivering) {
-            later(() -> hooks.deliver(listeners, what));
+            waiting = waiting == null ? new ArrayDeque<>() : waiting;
+            waiting.add(delivery);
             return;
         }
         delivering = true;
-        hooks.deliver(listeners, what);
-        delivered();
-    }
-
-    /** A hook took a step: its hooks are called after this one. */
-    private void later(Runnable delivery) {
-        waiting = waiting == null ? new ArrayDeque<>() : waiting;
-        waiting.add(delivery);
-    }
-
-    private void delivered() {
+        delivery.run();
         while (waiting != null && !waiting.isEmpty()) {
             waiting.remove().run();
         }
