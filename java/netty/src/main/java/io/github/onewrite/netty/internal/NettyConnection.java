@@ -148,7 +148,7 @@ public final class NettyConnection {
 
     /**
      * A head reaches the handler above the codec. The codec may be another since the last head. A handler that was added
-     * directly above it may consume the answers: a client that ends its calls by itself does not have such.
+     * directly above it may consume the answers: a client that ends its calls has no such handler.
      *
      * @return whether the handler of this context was replaced or moved, so that the message is to be passed on
      */
