@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import typing
+from http.client import HTTPResponse
 
 import pytest
 import urllib3
@@ -36,6 +37,152 @@ class Events(onewrite.TimingListener):
 
     def names(self) -> list[str]:
         return [event.name for event in self.events]
+
+
+# -- what the base library refuses, or takes in its own way -------------------------------------------
+
+
+class Silent(str):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+class Wrong:
+    """An answer of a user's pool."""
+
+    def tell(self) -> int:
+        raise OSError("no position")
+
+    @property
+    def status(self) -> int:
+        raise ValueError("no status")
+
+
+@pytest.mark.parametrize("url", [None, 5, b"/", Silent("/"), ("/",), ""], ids=repr)
+@pytest.mark.parametrize("method", [None, 5, "GET", Silent("GET")], ids=repr)
+def test_an_odd_method_or_url_gets_what_stock_gives_it(method: typing.Any, url: typing.Any, tap: typing.Any) -> None:
+    def outcomes() -> list[object]:
+        with urllib3.HTTPConnectionPool("127.0.0.1", server.port) as pool:
+            return [outcome(pool.urlopen, method, url), outcome(pool.urlopen), outcome(pool.request, method, url)]
+
+    def outcome(function: typing.Callable[..., typing.Any], *given: object) -> object:
+        try:
+            return function(*given).status
+        except Exception as error:
+            return type(error), str(error)
+
+    server, records = tap(), list[onewrite.Timing]()
+    stock = outcomes()
+    onewrite.install(on_timing=records.append)
+    assert outcomes() == stock
+    assert all(type(record.method) is type(record.url) is str and str(record) for record in records)
+
+
+def test_an_odd_answer_of_a_users_pool_reaches_the_caller(tap: typing.Any) -> None:
+    class Pool(urllib3.HTTPConnectionPool):
+        def urlopen(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            super().urlopen(*args, **kwargs)
+            return Wrong()
+
+    records = list[onewrite.Timing]()
+    onewrite.install(on_timing=records.append)
+    with Pool("127.0.0.1", tap().port) as pool:
+        assert type(pool.urlopen("GET", "/")) is Wrong
+    assert [record.outcome for record in records] == ["ok"]
+
+
+def test_a_response_class_that_is_set_later_is_used(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mine(HTTPResponse):
+        pass
+
+    server, records = tap(), list[onewrite.Timing]()
+    onewrite.install(on_timing=records.append)
+    with urllib3.HTTPConnectionPool("127.0.0.1", server.port) as pool:
+
+        def used() -> type:
+            response = pool.request("GET", "/", preload_content=False)
+            found = type(response._original_response)
+            response.drain_conn()
+            return found
+
+        assert used() is HTTPResponse
+        monkeypatch.setattr(urllib3.connection.HTTPConnection, "response_class", Mine)
+        assert used() is Mine
+        monkeypatch.undo()
+        pool.pool.queue[-1].response_class = Mine
+        assert used() is Mine
+    assert all(record.wait_ns for record in records)
+
+
+def test_an_error_whose_reasons_never_end(tap: typing.Any) -> None:
+    class EndlessError(OSError):
+        @property
+        def reason(self) -> EndlessError:
+            return EndlessError()
+
+    class Connection(urllib3.connection.HTTPConnection):
+        def connect(self) -> None:
+            raise EndlessError
+
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    records = list[onewrite.Timing]()
+    onewrite.install(on_timing=records.append)
+    with Pool("127.0.0.1", 1) as pool, pytest.raises(urllib3.exceptions.ProtocolError):
+        pool.request("GET", "/", retries=False)
+    assert records[0].outcome == "error"
+
+
+def test_a_metaclass_that_refuses_a_subclass_and_an_alarm_that_comes_then(tap: typing.Any) -> None:
+    class Final(type):
+        def __new__(mcs, name: str, bases: typing.Any, members: typing.Any) -> typing.Any:
+            if any(type(base) is Final for base in bases):
+                raise KeyError(name)
+            return super().__new__(mcs, name, bases, members)
+
+    class Pool(urllib3.HTTPConnectionPool, metaclass=Final):
+        pass
+
+    onewrite.install()
+    with Pool("127.0.0.1", tap().port) as pool:
+        assert pool.request("GET", "/").status == 200
+        assert type(pool) is Pool
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["blocking", "asyncio"])
+def test_what_is_no_request_gets_httpcores_own_error(asynchronous: bool, tap: typing.Any) -> None:
+    httpcore = pytest.importorskip("httpcore")
+    url = tap().url()
+
+    def odd(name: str, value: object) -> typing.Any:
+        request = httpcore.Request("GET", url)
+        setattr(request, name, value)
+        return request
+
+    def outcomes() -> list[object]:
+        pool = httpcore.AsyncConnectionPool() if asynchronous else httpcore.ConnectionPool()
+        handle = pool.handle_async_request if asynchronous else pool.handle_request
+        names = ("extensions", "stream", "url", "method", "headers")
+        return [
+            outcome(handle, *given)
+            for given in ((), (None,), (1, 2), *((odd(name, value),) for name in names for value in (None, 5, "x")))
+        ]
+
+    def outcome(handle: typing.Callable[..., typing.Any], *given: object) -> object:
+        async def awaited() -> object:
+            return await handle(*given)
+
+        try:
+            return (asyncio.run(awaited()) if asynchronous else handle(*given)).status
+        except Exception as error:
+            return type(error), str(error)
+
+    stock = outcomes()
+    onewrite.httpx.install(on_timing=lambda timing: None)
+    assert outcomes() == stock
+    onewrite.httpx.install(hooks_disabled=True)
+    assert outcomes() == stock
 
 
 # -- threads ------------------------------------------------------------------------------------------

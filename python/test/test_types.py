@@ -13,6 +13,8 @@ import typing
 import pytest
 
 PROGRAM = """\
+import typing
+
 import httpcore
 import httpx
 import requests
@@ -46,6 +48,32 @@ limits = httpx.Limits(max_connections=1)
 client = httpx.Client(transport=onewrite.httpx.Transport(False, limits=limits, proxy="http://a", on_timing=shown))
 later = httpx.AsyncClient(transport=onewrite.httpx.AsyncTransport(retries=1, coalesce_max=0))
 core: httpcore.ConnectionPool = onewrite.httpx.ConnectionPool(max_connections=1, listener=Shown())
+
+
+class Manager(onewrite.PoolManager):
+    def urlopen(  # type: ignore[override]
+        self, method: str, url: str, redirect: bool = True, **kw: typing.Any
+    ) -> urllib3.response.BaseHTTPResponse:
+        return super().urlopen(method, url, redirect=redirect, **kw)
+
+
+class Pool(onewrite.HTTPConnectionPool):
+    def urlopen(  # type: ignore[override]
+        self, method: str, url: str, **kw: typing.Any
+    ) -> urllib3.response.BaseHTTPResponse:
+        return super().urlopen(method, url, **kw)
+
+
+class Connection(onewrite.HTTPConnection):
+    def request(self, method: str, url: str, *args: typing.Any, **kw: typing.Any) -> None:
+        return super().request(method, url, *args, **kw)
+
+    def getresponse(self) -> urllib3.response.HTTPResponse:  # type: ignore[override]
+        return super().getresponse()
+
+
+response: urllib3.response.BaseHTTPResponse = pool.urlopen("GET", "/", retries=False, preload_content=False)
+answer: urllib3.response.HTTPResponse = connection.getresponse()
 """
 
 WRONG = """\
@@ -54,6 +82,9 @@ onewrite.install(coalesce_max="all")
 onewrite.httpx.install(on_timming=shown)
 onewrite.httpx.install(coalesce_max="all")
 manager.requets("GET", "http://127.0.0.1/")
+pool.urlopen("GET")
+connection.request("GET")
+number: int = connection.getresponse()
 """
 
 COMMANDS = {

@@ -50,7 +50,7 @@ def chain(error: BaseException) -> list[BaseException]:
     """Return *error* and what it wraps: reasons, arguments, causes."""
     found: list[BaseException] = []
     ahead: list[typing.Any] = [error]
-    while ahead:
+    while ahead and len(found) < 100:  # an attribute of a user's exception may make a new one each time
         wrapped = ahead.pop(0)
         if not isinstance(wrapped, BaseException) or any(wrapped is known for known in found):
             continue

@@ -19,7 +19,10 @@ ATTRIBUTE = "_onewrite"
 
 
 def in_front(front: type, cls: type) -> type:
-    """Return the class with *front* before *cls*. It lives as long as one of its objects does."""
+    """Return the class with *front* before *cls*; raise TypeError where there can be none.
+
+    It lives as long as one of its objects does.
+    """
     if issubclass(cls, front):
         return cls
     for found in type.__subclasses__(cls):
@@ -33,7 +36,10 @@ def in_front(front: type, cls: type) -> type:
         "__class__": property(lambda self: behind, vars(object)["__class__"].__set__),
         "_onewrite_behind": behind,
     }
-    return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
+    try:
+        return types.new_class(cls.__name__, (front, cls), {}, lambda namespace: namespace.update(names))
+    except Exception as error:  # the metaclass refuses, in whatever way
+        raise TypeError(f"{cls.__qualname__} cannot have a subclass") from error
 
 
 _missed = 0
@@ -57,8 +63,8 @@ def put(front: type, instance: typing.Any) -> bool:
     cls = type(instance)
     if not issubclass(cls, front):
         try:
-            instance.__class__ = in_front(front, cls)
-        except Exception:  # the class of its objects cannot change, or its metaclass refuses in whatever way
+            object.__setattr__(instance, "__class__", in_front(front, cls))
+        except TypeError:  # any other error is that of a signal's handler
             miss(f"objects of {cls.__module__}.{cls.__qualname__}, whose class cannot change")
             return False
     return True

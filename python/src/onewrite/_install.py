@@ -26,10 +26,9 @@ import urllib3.poolmanager
 from . import _base_version, _config, _front
 from ._settings import Arguments, Installation, installations, silenced
 from ._timing.hooks import drain, hook_failures
-from ._timing.record import current
 from ._urllib3.connection import OneWrite, adopt
-from ._urllib3.manager import Manager
-from ._urllib3.pool import Pool, hooks_of, run
+from ._urllib3.manager import Manager, send
+from ._urllib3.pool import Pool
 from ._version import __version__
 
 _Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
@@ -38,12 +37,11 @@ _Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
 
 
 def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
-    def urlopen(self: typing.Any, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+    def urlopen(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         bound = below.__get__(self, type(self))  # a tracer's wrapper has to be bound
-        hooks = hooks_of(self)
-        if (hooks is None and current.get() is None) or isinstance(self, Manager):
-            return bound(method, url, *args, **kwargs)
-        return run(hooks, self, None, bound, method, url, args, kwargs)
+        if isinstance(self, Manager):
+            return bound(*args, **kwargs)
+        return send(self, bound, args, kwargs)
 
     return urlopen
 

@@ -44,16 +44,14 @@ class Exchange:
         self._begins = request.method + b" "
         self.call: Call | None = None
         if hooks is not None:
-            self.call = begin(hooks, request.method.decode("latin-1"), _url(request.url), None)
-        if self.call is not None:
-            secure = request.url.scheme in (b"https", b"wss")
+            url = request.url
             sni = request.extensions.get("sni_hostname") if isinstance(request.extensions, dict) else None
             #: Server name of the TLS handshake with the origin; None without TLS.
-            self._host = (sni or request.url.host.decode("latin-1")) if secure else None
+            self._host = (sni or url.host.decode("latin-1")) if url.scheme in (b"https", b"wss") else None
             self._received = b""
             self._expects_ns = 0
+            self.call = begin(hooks, request.method.decode("latin-1"), _url(url), None)
             self.call.proxy = proxy
-            self.call.start()
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> None:
         """Take an event of httpcore's trace extension."""

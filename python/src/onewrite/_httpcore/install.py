@@ -29,21 +29,21 @@ def _reached(self: typing.Any, front: type[Pool] | type[AsyncPool]) -> bool:
 
 
 def _blocking(below: typing.Any) -> typing.Any:
-    def handle_request(self: typing.Any, request: httpcore.Request) -> httpcore.Response:
+    def handle_request(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> httpcore.Response:
         handle = below.__get__(self, type(self))
         if _reached(self, Pool):
-            return self._onewrite_request(request, handle)  # type: ignore[no-any-return]
-        return handle(request)  # type: ignore[no-any-return]
+            return self._onewrite_request(args, kwargs, handle)  # type: ignore[no-any-return]
+        return handle(*args, **kwargs)  # type: ignore[no-any-return]
 
     return handle_request
 
 
 def _asynchronous(below: typing.Any) -> typing.Any:
-    async def handle_async_request(self: typing.Any, request: httpcore.Request) -> httpcore.Response:
+    async def handle_async_request(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> httpcore.Response:
         handle = below.__get__(self, type(self))
         if _reached(self, AsyncPool):
-            return await self._onewrite_request(request, handle)  # type: ignore[no-any-return]
-        return await handle(request)  # type: ignore[no-any-return]
+            return await self._onewrite_request(args, kwargs, handle)  # type: ignore[no-any-return]
+        return await handle(*args, **kwargs)  # type: ignore[no-any-return]
 
     return handle_async_request
 

@@ -28,8 +28,8 @@ class _Pool(Front):
     _onewrite_given: Settings | None = None
     _onewrite_core = "httpcore"
 
-    def _onewrite_begin(self, request: httpcore.Request) -> Exchange | None:
-        """Return the exchange of *request*; None where it is left alone."""
+    def _onewrite_begin(self, request: typing.Any) -> Exchange | None:
+        """Return the exchange of *request*; None where it is left alone, as what httpcore refuses is."""
         given = self._onewrite_given
         options = installations.in_force if given is None else given.options
         if silenced or (given is not None and options.hooks_disabled):
@@ -39,18 +39,27 @@ class _Pool(Front):
         limit = options.limit
         if not limit and hooks is None:
             return None
-        return Exchange(request, limit, hooks, streams(self._onewrite_core), proxy_of(self) if hooks else None)
+        try:
+            exchange = Exchange(request, limit, hooks, streams(self._onewrite_core), proxy_of(self) if hooks else None)
+        except (AttributeError, TypeError):
+            return None
+        if exchange.call is not None:
+            exchange.call.start()
+        return exchange
 
-    def _onewrite_handle(self, request: httpcore.Request, handle: typing.Any, trace: typing.Any, body: type) -> Steps:
+    def _onewrite_handle(
+        self, args: typing.Any, kwargs: typing.Any, handle: typing.Any, trace: typing.Any, body: type
+    ) -> Steps:
+        request = args[0] if args else kwargs.get("request")
         exchange = self._onewrite_begin(request)
         outer = current.get()
-        extensions = request.extensions
+        extensions = None if exchange is None else request.extensions
         current.set(exchange)
         try:
             if exchange is None:
-                return (yield handle(request))
+                return (yield handle(*args, **kwargs))
             request.extensions = subscribed(exchange, extensions, trace)
-            response = yield handle(request)
+            response = yield handle(*args, **kwargs)
             if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
                 yield from exchange.stream.rest(exchange)
         except BaseException as error:
@@ -58,7 +67,8 @@ class _Pool(Front):
                 exchange.failed(error)
             raise
         finally:
-            request.extensions = extensions
+            if exchange is not None:
+                request.extensions = extensions
             current.set(outer)  # no reset(token): a coroutine may be closed in another context
         try:
             exchange.answered(request, response, body, "__aiter__" if body is AsyncBody else "__iter__")
@@ -71,25 +81,25 @@ class _Pool(Front):
 class Pool(_Pool):
     """Stands in front of a blocking pool's class."""
 
-    def handle_request(self, request: httpcore.Request) -> httpcore.Response:
+    def handle_request(self, *args: typing.Any, **kwargs: typing.Any) -> httpcore.Response:
         """Send a request: see httpcore."""
         below: typing.Any = super()
-        return self._onewrite_request(request, below.handle_request)
+        return self._onewrite_request(args, kwargs, below.handle_request)
 
-    def _onewrite_request(self, request: httpcore.Request, handle: typing.Any) -> httpcore.Response:
-        return go(self._onewrite_handle(request, handle, trace, Body))  # type: ignore[no-any-return]
+    def _onewrite_request(self, args: typing.Any, kwargs: typing.Any, handle: typing.Any) -> httpcore.Response:
+        return go(self._onewrite_handle(args, kwargs, handle, trace, Body))  # type: ignore[no-any-return]
 
 
 class AsyncPool(_Pool):
     """Stands in front of the class of a pool for asyncio and trio."""
 
-    async def handle_async_request(self, request: httpcore.Request) -> httpcore.Response:
+    async def handle_async_request(self, *args: typing.Any, **kwargs: typing.Any) -> httpcore.Response:
         """Send a request: see httpcore."""
         below: typing.Any = super()
-        return await self._onewrite_request(request, below.handle_async_request)
+        return await self._onewrite_request(args, kwargs, below.handle_async_request)
 
-    async def _onewrite_request(self, request: httpcore.Request, handle: typing.Any) -> httpcore.Response:
-        steps = self._onewrite_handle(request, handle, trace_async, AsyncBody)
+    async def _onewrite_request(self, args: typing.Any, kwargs: typing.Any, handle: typing.Any) -> httpcore.Response:
+        steps = self._onewrite_handle(args, kwargs, handle, trace_async, AsyncBody)
         return await go_async(steps)  # type: ignore[no-any-return]
 
 

@@ -560,8 +560,6 @@ def begin(given: Hooks, method: str, url: str, owner: typing.Any) -> Call:
     """Begin a call. It does not report to the hooks within which it is made."""
     if hooks.pending:
         hooks.drain()
-    if type(url) is not str:  # the base library refuses it, or takes it as text
-        url = str.__str__(url) if isinstance(url, str) else ""
     outer = current.get()
     if outer is None or (outer.running is None and not outer.skipped):
         return Call(given, method, url, owner)

@@ -21,6 +21,7 @@ from .._timing.record import Call, now
 from .._wire import coalesce, nodelay, quickack
 from .._wire.body import PIECES, at_hand
 from .._wire.coalesce import Writer
+from .response import size_of
 from .timed import TimedHead, TimedOptions
 
 if typing.TYPE_CHECKING:
@@ -40,16 +41,30 @@ _NEW_CONN = getattr(genuine(urllib3.connection, "HTTPConnection"), "_new_conn", 
 class Link(coalesce.Link):
     """What a connection carries. ``watch`` is the call whose request is on it."""
 
-    __slots__ = ("checked", "connection", "given")
+    __slots__ = ("connection", "given")
 
     def __init__(self, given: Options | None) -> None:
         super().__init__()
         #: Options of an own class or pool; None: those of install().
         self.given = given
-        #: The socket whose TCP_NODELAY was checked.
-        self.checked: typing.Any = None
         #: What the records say of the connection.
         self.connection: Connection | None = None
+
+
+class ResponseClass:
+    """The class of the next response: TimedHead where a call waits for one of http.client's, else the user's.
+
+    A response class of the user stays: the head of its responses has one time, that of its end. So does one that is
+    set on an object, which Python finds first, for this descriptor has no ``__set__``.
+    """
+
+    def __get__(self, conn: typing.Any, owner: type) -> typing.Any:
+        behind: typing.Any = super(OneWrite, owner if conn is None else conn)
+        found = behind.response_class
+        link = None if conn is None else conn._onewrite
+        if link is None or link.watch is None or not link.watch.waits or found is not HTTPResponse:
+            return found
+        return TimedHead
 
 
 class OneWrite(_Behind):
@@ -58,6 +73,8 @@ class OneWrite(_Behind):
     #: Options of an own class.
     _onewrite_given: typing.ClassVar[Options | None] = None
     _onewrite: Link | None = None
+    if not typing.TYPE_CHECKING:
+        response_class = ResponseClass()
 
     def _onewrite_link(self) -> Link:
         link = self._onewrite
@@ -71,7 +88,7 @@ class OneWrite(_Behind):
         """Connect; TCP_NODELAY is on when this returns, whatever the class behind did."""
         link = self._onewrite_link()
         call = link.watch
-        link.checked = None
+        link.sock = None
         if call is None:
             super().connect()
         else:
@@ -82,15 +99,15 @@ class OneWrite(_Behind):
                 call.connect_failed(error)
                 raise
             call.step_end("tls")
-        if link.checked is None:  # connected without _new_conn(), as docker's Unix sockets
-            self._onewrite_check(link, self.sock)
-        link.checked = self.sock
+        sock: typing.Any = self.sock
+        if link.sock is None:  # connected without _new_conn(), as docker's Unix sockets
+            self._onewrite_check(link, sock)
+        link.sock = sock
         if call is not None:
-            link.connection = Connection(self.sock)
+            link.connection = Connection(sock)
             call.acquired(link.connection, False)
         if link.writing:
-            link.sock = self.sock
-            self.sock = Writer(link)
+            link.writing = self.sock = Writer(link, sock)
 
     def _new_conn(self) -> typing.Any:
         link = self._onewrite_link()
@@ -139,7 +156,7 @@ class OneWrite(_Behind):
 
     def _onewrite_check(self, link: Link, sock: typing.Any) -> None:
         """Set TCP_NODELAY before the first byte on *sock*, unless the user's options refuse it."""
-        link.checked = sock
+        link.sock = sock
         options = link.given or installations.in_force
         if options.nodelay and not nodelay.refused_by(self.socket_options):
             nodelay.ensure(sock)
@@ -147,62 +164,67 @@ class OneWrite(_Behind):
     def close(self) -> None:
         """Close the connection, and let go of its socket: see urllib3."""
         link = self._onewrite
-        if link is not None:
-            link.checked = link.connection = None
-        super().close()
+        try:
+            super().close()
+        finally:
+            if link is not None:
+                link.sock = link.connection = None
 
     # -- sending --------------------------------------------------------------------------------------
 
-    if IS_V1:  # in 2.x it calls request()
+    if IS_V1 and not typing.TYPE_CHECKING:  # in 2.x it calls request()
 
         def request_chunked(self, *args: typing.Any, **kwargs: typing.Any) -> None:
             """Send a request: see urllib3."""
             OneWrite.request(self, *args, _onewrite_chunked=True, **kwargs)
 
-    def request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        """Send a request: see urllib3. Meanwhile a Writer has the place of the socket."""
-        write: typing.Callable[..., None] = super().request
-        if IS_V1 and kwargs.pop("_onewrite_chunked", False):
-            write = super().request_chunked
-        link = self._onewrite or self._onewrite_link()
-        options = link.given or installations.in_force
-        sock: typing.Any = self.sock
-        if sock is not link.checked and sock is not None and not link.writing:
-            self._onewrite_check(link, sock)
-        limit = options.limit
-        if limit:
-            body = args[2] if len(args) > 2 else kwargs.get("body")
-            if type(body) not in PIECES and not at_hand(body):
-                limit = 0
-        watch = link.watch
-        if link.writing or (not limit and watch is None):
-            write(*args, **kwargs)
-        else:
-            link.sock = sock
-            link.writing = True
-            link.limit = link.room = limit
-            link.held = [] if limit else None
-            if sock is not None:
-                self.sock = Writer(link)
-            try:
+    if not typing.TYPE_CHECKING:  # it has urllib3's type
+
+        def request(self, *args: typing.Any, **kwargs: typing.Any) -> None:
+            """Send a request: see urllib3. Meanwhile a Writer has the place of the socket."""
+            write = super().request
+            if IS_V1 and kwargs.pop("_onewrite_chunked", False):
+                write = super().request_chunked
+            link = self._onewrite or self._onewrite_link()
+            if link.writing:
+                write(*args, **kwargs)  # called by a request of the class behind
+                return
+            options = link.given or installations.in_force
+            sock = self.sock
+            if sock is not link.sock and sock is not None:
+                self._onewrite_check(link, sock)
+            limit = options.limit
+            if limit:
+                body = args[2] if len(args) > 2 else kwargs.get("body")
+                if type(body) not in PIECES and not at_hand(body):
+                    limit = 0
+            watch = link.watch
+            if not limit and watch is None:
                 write(*args, **kwargs)
-                if link.held:
-                    link.flush()
-            except BaseException as error:
-                if isinstance(error, Exception):
-                    link.abandon()
+            else:
+                try:  # a signal may come anywhere
+                    link.writing = True
+                    link.limit = link.room = limit
+                    link.held = [] if limit else None
+                    if sock is not None:
+                        link.writing = self.sock = Writer(link, sock)
+                    write(*args, **kwargs)
+                    if link.held:
+                        link.flush()
+                except BaseException as error:
+                    if isinstance(error, Exception):
+                        link.abandon()
+                    if watch is not None:
+                        watch.broke(error)
+                    raise
+                finally:
+                    if self.sock is link.writing:
+                        self.sock = link.sock
+                    link.writing = link.held = None
                 if watch is not None:
-                    watch.broke(error)
-                raise
-            finally:
-                if type(self.sock) is Writer:
-                    self.sock = link.sock
-                link.writing = False
-                link.sock = link.held = None
-            if watch is not None:
-                watch.sent()
-        if options.acknowledge:
-            quickack.acknowledge(self.sock)
+                    watch.sent()
+            if options.acknowledge:
+                quickack.acknowledge(self.sock)
 
     # -- the head of the response ---------------------------------------------------------------------
 
@@ -231,24 +253,18 @@ class OneWrite(_Behind):
         if isinstance(http_response, HTTPResponse):  # else made by a function of the user
             call.response = http_response
             if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
-                call.body_read(now(), None if http_response is response else response.tell())
+                call.body_read(now(), size_of(response))
             elif http_response.length == 0:  # HEAD, 204, 304: it ends with the head
                 call.body_read(call.headers_end, 0)
         return response  # type: ignore[no-any-return]
 
 
 def adopt(conn: typing.Any, given: Options | None = None) -> None:
-    """Put OneWrite in front of *conn*, which was just made, with the options *given* or those of install().
-
-    A response class of the user stays: the head of its responses has one time, that of its end.
-    """
+    """Put OneWrite in front of *conn*, which was just made, with the options *given* or those of install()."""
     if not isinstance(conn, _HTTPConnection) or type(conn).__setattr__ is not object.__setattr__:
         return  # a recorder's stand-in, which sets its attributes on the connection that it wraps
     if _is_http2(type(conn)) or not put_on_new(OneWrite, conn):
         return
-    cls = type(conn)
-    if conn.response_class is HTTPResponse and "_onewrite_behind" in vars(cls):  # in each object it takes memory
-        cls.response_class = TimedHead
     if given is not None:
         conn._onewrite_link().given = given  # type: ignore[attr-defined]
 
@@ -261,12 +277,10 @@ def _is_http2(cls: type) -> bool:
 class HTTPConnection(OneWrite, _HTTPConnection):
     """urllib3's HTTPConnection that sends head and body in one write, with TCP_NODELAY on."""
 
-    response_class = TimedHead
     _onewrite_given = DEFAULTS
 
 
 class HTTPSConnection(OneWrite, _HTTPSConnection):
     """urllib3's HTTPSConnection that sends head and body in one write, with TCP_NODELAY on."""
 
-    response_class = TimedHead
     _onewrite_given = DEFAULTS

@@ -13,11 +13,9 @@ from .._front import Front, put_on_new
 from .._settings import installations
 from .._timing.hooks import Hooks
 from .._timing.record import current
-from .pool import Own, Pool, hooks_of, run
+from .pool import Own, Pool, hooks_of, is_attempt, run
 
 if typing.TYPE_CHECKING:
-    from urllib3.response import BaseHTTPResponse
-
     _Behind = urllib3.PoolManager
 else:
     _Behind = Front
@@ -36,11 +34,24 @@ class Manager(_Behind):
             pool._onewrite_given, pool._onewrite_hooks = given, hooks
         return pool
 
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
-        """Send a request: see urllib3."""
-        if installations.hooks is None and self._onewrite_hooks is None and current.get() is None:
-            return super().urlopen(method, url, *args, **kwargs)
-        return run(hooks_of(self), self, None, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
+    if not typing.TYPE_CHECKING:  # it has urllib3's type
+
+        def urlopen(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            """Send a request: see urllib3."""
+            if installations.hooks is None and self._onewrite_hooks is None and current.get() is None:
+                return super().urlopen(*args, **kwargs)
+            return send(self, super().urlopen, args, kwargs)
+
+
+def send(manager: typing.Any, urlopen: typing.Any, args: typing.Any, kwargs: typing.Any) -> typing.Any:
+    """Call *urlopen* of *manager*: part of a call that is under way, or a call."""
+    outer = current.get()
+    if outer is not None and is_attempt(outer, manager, None, args, kwargs):
+        return urlopen(*args, **kwargs)
+    hooks = hooks_of(manager)
+    if hooks is None:
+        return urlopen(*args, **kwargs)
+    return run(hooks, manager, None, urlopen, args, kwargs)
 
 
 class PoolManager(Own, Manager, urllib3.PoolManager):

@@ -21,12 +21,11 @@ from .._timing.connection import Connection
 from .._timing.hooks import Hooks
 from .._timing.record import Call, begin, current, now
 from .connection import Link, OneWrite, adopt
-from .response import watch
+from .response import size_of, watch
 
 if typing.TYPE_CHECKING:
     from urllib3.connectionpool import HTTPConnectionPool as _HTTPConnectionPool
     from urllib3.connectionpool import HTTPSConnectionPool as _HTTPSConnectionPool
-    from urllib3.response import BaseHTTPResponse
 
     _Behind = _HTTPConnectionPool
 else:
@@ -45,11 +44,20 @@ def hooks_of(owner: typing.Any) -> Hooks | None:
     return hooks_module.both(getattr(owner, "_onewrite_hooks", None), installations.hooks)
 
 
-def url_of(pool: typing.Any, target: str) -> str:
-    """Return the URL of a pool's *target*: an IPv6 address stands in brackets (RFC 3986, 3.2.2; zone: RFC 6874).
+def _text(given: typing.Any) -> str:
+    """Return *given* as text, "" where it is none: the base library refuses it, or takes it in its own way."""
+    return given if type(given) is str else str.__str__(given) if issubclass(type(given), str) else ""
 
-    A manager gives each pool a port, so the default port of the scheme is left out.
+
+def url_of(pool: typing.Any, given: typing.Any) -> str:
+    """Return the URL *given* to a manager, or that of a *pool* and its target.
+
+    An IPv6 address stands in brackets (RFC 3986, 3.2.2; zone: RFC 6874). A manager gives each pool a port, so the
+    default port of the scheme is left out.
     """
+    target = _text(given)
+    if pool is None or target[:1] != "/":
+        return target
     host: str = pool.host
     if ":" in host and host[:1] != "[":
         address, percent, zone = host.partition("%")
@@ -102,34 +110,40 @@ def _take_attempt(call: Call, pool: typing.Any) -> None:
         call.proxy = _proxy_of(pool)
 
 
+def _url_and_retries(args: typing.Any, kwargs: typing.Any) -> tuple[typing.Any, typing.Any]:
+    url = args[1] if len(args) > 1 else kwargs.get("url")
+    return url, args[4] if len(args) > 4 else kwargs.get("retries")
+
+
+def is_attempt(outer: Call, owner: typing.Any, pool: typing.Any, args: typing.Any, kwargs: typing.Any) -> bool:
+    """Return whether an urlopen() of the manager *owner* or of *pool* is part of *outer*; begin its attempt."""
+    if pool is None or not _is_hop(outer, kwargs):
+        if outer.owner is not owner if pool is None else outer.pool is not pool:
+            return False
+        url, retries = _url_and_retries(args, kwargs)
+        if not _is_repeat(outer, retries, url):
+            return False
+        outer.retries = retries
+        outer.next_attempt()
+    _take_attempt(outer, pool)
+    return True
+
+
 def run(
-    hooks: Hooks | None, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, method: str, url: str,
-    args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any],
-) -> typing.Any:  # fmt: skip
-    """Call *urlopen* of the manager *owner* or of *pool*: part of a call that is under way, or a call."""
-    outer = current.get()
-    retries = kwargs["retries"] if "retries" in kwargs else args[2] if owner is None and len(args) > 2 else None
-    if outer is not None:
-        if pool is not None and _is_hop(outer, kwargs):
-            _take_attempt(outer, pool)
-            return urlopen(method, url, *args, **kwargs)
-        same = outer.owner is owner if pool is None else outer.pool is pool
-        if same and _is_repeat(outer, retries, url):
-            outer.retries = retries
-            outer.next_attempt()
-            _take_attempt(outer, pool)
-            return urlopen(method, url, *args, **kwargs)
-    if hooks is None:
-        return urlopen(method, url, *args, **kwargs)
-    call = begin(hooks, method, url_of(pool, url) if pool is not None and url[:1] == "/" else url, owner)
+    hooks: Hooks, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, args: typing.Any, kwargs: typing.Any
+) -> typing.Any:
+    """Call *urlopen* of the manager *owner* or of *pool*, and report the call to *hooks*."""
+    url, retries = _url_and_retries(args, kwargs)
+    call = begin(hooks, _text(args[0] if args else kwargs.get("method")), url_of(pool, url), owner)
     call.retries = retries
     _take_attempt(call, pool)
-    response = None
+    outer = current.get()
     current.set(call)
+    response = None
     try:
         if call.listener is not None:
             call.start()
-        response = urlopen(method, url, *args, **kwargs)
+        response = urlopen(*args, **kwargs)
         _returned(call, response)
         return response
     except BaseException as error:
@@ -149,11 +163,14 @@ def _returned(call: Call, response: typing.Any) -> None:
     if call._outcome is None and call.connection is not None and watch(response, call):
         return
     if call.connection is None:  # of a mock or a recorder, or of a connection that is not watched
-        status = getattr(response, "status", None)
+        try:
+            status = response.status
+        except Exception:  # a class of the user
+            status = None
         if type(status) is int:
             call.status = status
-    if call.bytes_received is None and call.response_end and hasattr(response, "tell"):
-        call.bytes_received = response.tell()
+    if call.bytes_received is None and call.response_end:
+        call.bytes_received = size_of(response)
     call.end(call.error)
 
 
@@ -166,15 +183,24 @@ class Pool(_Behind):
 
     def _new_conn(self) -> typing.Any:
         conn = super()._new_conn()
-        if self._onewrite_given is not None:
-            adopt(conn, self._onewrite_given)
+        given = self._onewrite_given
+        if given is not None and not given.disabled:
+            adopt(conn, given)
         return conn
 
-    def urlopen(self, method: str, url: str, *args: typing.Any, **kwargs: typing.Any) -> BaseHTTPResponse:
-        """Send a request: see urllib3."""
-        if installations.hooks is None and self._onewrite_hooks is None and current.get() is None:
-            return super().urlopen(method, url, *args, **kwargs)
-        return run(hooks_of(self), None, self, super().urlopen, method, url, args, kwargs)  # type: ignore[no-any-return]
+    if not typing.TYPE_CHECKING:  # it has urllib3's type
+
+        def urlopen(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+            """Send a request: see urllib3."""
+            outer = current.get()
+            if outer is None and installations.hooks is None and self._onewrite_hooks is None:
+                return super().urlopen(*args, **kwargs)
+            if outer is not None and is_attempt(outer, None, self, args, kwargs):
+                return super().urlopen(*args, **kwargs)
+            hooks = hooks_of(self)
+            if hooks is None:
+                return super().urlopen(*args, **kwargs)
+            return run(hooks, None, self, super().urlopen, args, kwargs)
 
     def _get_conn(self, timeout: float | None = None) -> typing.Any:
         call = current.get()

@@ -23,6 +23,8 @@ else:
     _Behind = Front
     _HTTPResponse = genuine(urllib3.response, "HTTPResponse")
 
+_tell = _HTTPResponse.tell
+
 
 def _reading(response: typing.Any) -> Call | None:
     """Return the call of *response*, if it has not ended and no method of the response is reading."""
@@ -70,7 +72,7 @@ class TimedResponse(_Behind):
         if _reading(self) is not None and self.isclosed():
             call = take(self)
             if call is not None:
-                call.body_read(call.freed_ns or now(), self.tell() + self._onewrite_received)
+                call.body_read(call.freed_ns or now(), (size_of(self) or 0) + self._onewrite_received)
                 call.finish()
 
     def _onewrite_read_some(
@@ -147,5 +149,10 @@ def watch(response: typing.Any, call: Call) -> bool:
     """Let *call* end with the reader of *response*; return whether that can be seen."""
     if not isinstance(response, _HTTPResponse) or not put(TimedResponse, response):
         return False
-    response._onewrite = call  # type: ignore[attr-defined]
+    vars(response)["_onewrite"] = call  # a class of the user may have a __setattr__
     return True
+
+
+def size_of(response: typing.Any) -> int | None:
+    """Return how many bytes of *response* were read; None where a class of the user would have to tell."""
+    return response.tell() if getattr(type(response), "tell", None) is _tell else None

@@ -39,13 +39,13 @@ class Link:
     __slots__ = ("held", "limit", "room", "sock", "watch", "writing")
 
     def __init__(self) -> None:
-        #: The socket, while a request is written.
+        #: The socket whose TCP_NODELAY was checked, until the connection is closed.
         self.sock: typing.Any = None
         self.watch: typing.Any = None
         #: The pieces that wait; None where nothing is held.
         self.held: list[bytes] | None = None
-        #: Whether a request is being written.
-        self.writing = False
+        #: The Writer, while a request is written; True until there is a connection.
+        self.writing: typing.Any = None
         #: Up to how many bytes are joined, and how many of them are left; 0 holds nothing.
         self.limit = self.room = 0
 
@@ -95,15 +95,17 @@ class Link:
 
 
 class Writer:
-    """Stands in for a socket while one request is written.
+    """Stands in for a socket while requests are written.
 
-    It has no state: CPython finds the attributes of a class with a ``__getattr__`` slowly.
+    What changes is in the link: CPython finds the attributes of a class with a ``__getattr__`` slowly.
     """
 
-    __slots__ = ("_link",)
+    __slots__ = ("_link", "_sock")
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, sock: typing.Any) -> None:
         self._link = link
+        #: Another thread may close the connection, and *link* has none then.
+        self._sock = sock
 
     def sendall(self, data: typing.Any, *flags: typing.Any) -> None:
         """Send *data* as the socket does, or hold it."""
@@ -136,15 +138,15 @@ class Writer:
 
     def settimeout(self, value: typing.Any) -> None:
         """Set the socket's timeout."""
-        self._link.sock.settimeout(value)
+        self._sock.settimeout(value)
 
     def __getattr__(self, name: str) -> typing.Any:
         self._link.flush()
-        return getattr(self._link.sock, name)
+        return getattr(self._sock, name)
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # isinstance() says of a Writer what it says of the socket
-        return type(self._link.sock)
+        return type(self._sock)
 
 
 def _nbytes(data: typing.Any) -> int:
