@@ -32,9 +32,7 @@ class Instruments:
             "From the last byte of the request written to the first byte of the response read",
             explicit_bucket_boundaries_advisory=_WAIT,
         )
-        self._requests = meter.create_counter(
-            "onewrite.requests", "{request}", "Requests that got a connection"
-        )
+        self._requests = meter.create_counter("onewrite.requests", "{request}", "Requests that got a connection")
 
     def record(self, timing: Timing, attributes: Attributes, context: Context) -> None:
         """Add a finished call; *attributes* are its ``otel_attributes``."""
