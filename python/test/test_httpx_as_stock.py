@@ -276,8 +276,20 @@ def test_status_says_what_is_patched() -> None:
     onewrite.httpx.install()
     name = "httpcore.ConnectionPool.handle_request"
     assert onewrite.status().patches[name] == "patched"
+    onewrite.httpx.install(hooks_disabled=True)
+    assert onewrite.status().options["hooks_disabled"]
     onewrite.httpx.uninstall()
     assert onewrite.status().patches[name] == "stock"
+    assert not onewrite.status().options["hooks_disabled"]
+
+
+def test_an_httpcore_that_is_not_known_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = onewrite._httpcore.base.streams
+    streams.cache_clear()
+    monkeypatch.setattr(httpcore, "Request", object)
+    with pytest.raises(onewrite.UnsupportedBaseError, match=r"^httpcore is not what onewrite knows"):
+        onewrite.httpx.install()
+    assert onewrite.status().patches["httpcore.ConnectionPool.handle_request"] == "stock"
 
 
 def test_a_program_that_is_not_changed(tap: typing.Any, tmp_path: typing.Any) -> None:

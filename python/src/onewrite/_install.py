@@ -163,7 +163,10 @@ def status() -> Status:
             f"{owner.__module__}.{owner.__name__}.{name}": _front.state_of(owner, name, active)
             for owner, name, active in places
         },
-        options=dataclasses.asdict(installations.options),
+        options={
+            **dataclasses.asdict(installations.options),
+            "hooks_disabled": installations.options.hooks_disabled or bool(silenced),
+        },
         hooks=0 if installations.hooks is None or silenced else installations.hooks.count(),
         hook_errors=hook_failures(),
         missed=_front.missed(),

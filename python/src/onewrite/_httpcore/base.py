@@ -6,7 +6,7 @@ import functools
 import importlib
 import typing
 
-from .._errors import UnsupportedBaseError
+from .._errors import OnewriteError, UnsupportedBaseError
 from .._wire.body import at_hand
 
 #: httpcore, and the httpx that builds its requests.
@@ -41,6 +41,15 @@ def streams(name: str) -> Streams:
 
     Raises UnsupportedBaseError where these objects lack a private name that onewrite reads.
     """
+    try:
+        return _streams(name)
+    except OnewriteError:
+        raise
+    except Exception as error:
+        raise UnsupportedBaseError(f"{name} is not what onewrite knows, and is left alone: {error!r}") from error
+
+
+def _streams(name: str) -> Streams:
     core = importlib.import_module(name)
     whole: type = type(core.Request("POST", "http://onewrite.invalid/", content=b"x").stream)
     probe(core.ConnectionPool(), "_network_backend")

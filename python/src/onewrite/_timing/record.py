@@ -492,7 +492,8 @@ class Call(Timing):
         if self.queue is not None:  # a listener has ended the call: what it is called with comes first
             self.queue.append((on_timing, self))
         else:
-            _hand_out(self, on_timing)
+            self.notes = None
+            _deliver(self, on_timing, self)
 
     # -- the listener ---------------------------------------------------------------------------------
 
@@ -510,14 +511,13 @@ class Call(Timing):
         try:
             for called, given in waiting:  # it grows meanwhile
                 if given is self:
-                    _hand_out(self, called)
-                else:
-                    _deliver(self, called, given)
+                    self.notes = None
+                _deliver(self, called, given)
         finally:
             self.queue = None
 
 
-def _deliver(record: typing.Any, methods: tuple[Hook, ...], given: object) -> None:
+def _deliver(record: typing.Any, methods: tuple[Hook, ...], given: typing.Any) -> None:
     """Call each hook of *methods* with *given*. A request that a hook makes becomes a separate call."""
     outer = current.get()
     if outer is not record:
@@ -528,15 +528,10 @@ def _deliver(record: typing.Any, methods: tuple[Hook, ...], given: object) -> No
             hooks.call(hook, given)
     finally:
         record.running = None
+        if given is record:
+            record.skipped = None
         if outer is not record:
             current.set(outer)
-
-
-def _hand_out(record: typing.Any, on_timing: tuple[Hook, ...]) -> None:
-    record.notes = None
-    if on_timing:
-        _deliver(record, on_timing, record)
-    record.skipped = None
 
 
 def take(holder: typing.Any) -> Call | None:

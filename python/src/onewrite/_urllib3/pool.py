@@ -16,9 +16,8 @@ from .._base_version import genuine, require
 from .._config import DEFAULTS, Options
 from .._front import Front
 from .._settings import installations, silenced, take
-from .._timing import hooks as hooks_module
 from .._timing.connection import Connection
-from .._timing.hooks import Hooks
+from .._timing.hooks import Hooks, both
 from .._timing.record import Call, begin, current, now
 from .connection import Link, OneWrite, adopt
 from .response import size_of, watch
@@ -41,7 +40,7 @@ def hooks_of(owner: typing.Any) -> Hooks | None:
     given: Options | None = getattr(owner, "_onewrite_given", None)
     if silenced or (given is not None and given.hooks_disabled):
         return None
-    return hooks_module.both(getattr(owner, "_onewrite_hooks", None), installations.hooks)
+    return both(getattr(owner, "_onewrite_hooks", None), installations.hooks)
 
 
 def _text(given: typing.Any) -> str:
@@ -49,14 +48,13 @@ def _text(given: typing.Any) -> str:
     return given if type(given) is str else str.__str__(given) if issubclass(type(given), str) else ""
 
 
-def url_of(pool: typing.Any, given: typing.Any) -> str:
-    """Return the URL *given* to a manager, or that of a *pool* and its target.
+def url_of(pool: typing.Any, target: str) -> str:
+    """Return the URL of a *pool* and its *target*, which may be a URL.
 
     An IPv6 address stands in brackets (RFC 3986, 3.2.2; zone: RFC 6874). A manager gives each pool a port, so the
     default port of the scheme is left out.
     """
-    target = _text(given)
-    if pool is None or target[:1] != "/":
+    if target[:1] != "/":
         return target
     host: str = pool.host
     if ":" in host and host[:1] != "[":
@@ -80,16 +78,6 @@ def _proxy_of(pool: typing.Any) -> str | None:
     return f"[{host}]:{socks['proxy_port']}" if ":" in host and host[:1] != "[" else f"{host}:{socks['proxy_port']}"
 
 
-def _is_hop(call: Call, kwargs: dict[str, typing.Any]) -> bool:
-    """Return whether a pool's urlopen() with *kwargs* is what the manager that began *call* makes of its request."""
-    return (
-        call.pool is None
-        and call.owner is not None
-        and kwargs.get("retries") is call.retries
-        and kwargs.get("assert_same_host") is False
-    )
-
-
 def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
     """Return whether an urlopen() of *url* with *retries* repeats the request of *call*."""
     if call.returned or call.ended_at_mono_ns or call.running is not None:
@@ -103,40 +91,43 @@ def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
     return bool(url == ahead or url == urljoin(last.url or "", ahead))
 
 
-def _take_attempt(call: Call, pool: typing.Any) -> None:
+def is_attempt(outer: Call, owner: typing.Any, pool: typing.Any, args: typing.Any, kwargs: typing.Any) -> bool:
+    """Return whether an urlopen() of the manager *owner* or of *pool* is part of *outer*; begin its attempt."""
+    url = args[1] if len(args) > 1 else kwargs.get("url")
+    retries = args[4] if len(args) > 4 else kwargs.get("retries")
+    same = outer.owner is owner if pool is None else outer.pool is pool
+    if same and _is_repeat(outer, retries, url):
+        outer.retries = retries
+        outer.next_attempt()
+    elif (  # else it may be the first of a manager's request
+        pool is None
+        or outer.pool is not None
+        or outer.owner is None
+        or retries is not outer.retries
+        or kwargs.get("assert_same_host") is not False
+    ):
+        return False
+    _goes_to(outer, pool)
+    return True
+
+
+def _goes_to(call: Call, pool: typing.Any) -> None:
     """Let the attempt under way be one of *pool*; None: of the pool that the manager uses next."""
     call.pool = pool
     if pool is not None and (pool.proxy is not None or "_socks_options" in pool.conn_kw):
         call.proxy = _proxy_of(pool)
 
 
-def _url_and_retries(args: typing.Any, kwargs: typing.Any) -> tuple[typing.Any, typing.Any]:
-    url = args[1] if len(args) > 1 else kwargs.get("url")
-    return url, args[4] if len(args) > 4 else kwargs.get("retries")
-
-
-def is_attempt(outer: Call, owner: typing.Any, pool: typing.Any, args: typing.Any, kwargs: typing.Any) -> bool:
-    """Return whether an urlopen() of the manager *owner* or of *pool* is part of *outer*; begin its attempt."""
-    if pool is None or not _is_hop(outer, kwargs):
-        if outer.owner is not owner if pool is None else outer.pool is not pool:
-            return False
-        url, retries = _url_and_retries(args, kwargs)
-        if not _is_repeat(outer, retries, url):
-            return False
-        outer.retries = retries
-        outer.next_attempt()
-    _take_attempt(outer, pool)
-    return True
-
-
 def run(
     hooks: Hooks, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, args: typing.Any, kwargs: typing.Any
 ) -> typing.Any:
     """Call *urlopen* of the manager *owner* or of *pool*, and report the call to *hooks*."""
-    url, retries = _url_and_retries(args, kwargs)
-    call = begin(hooks, _text(args[0] if args else kwargs.get("method")), url_of(pool, url), owner)
-    call.retries = retries
-    _take_attempt(call, pool)
+    method = _text(args[0] if args else kwargs.get("method"))
+    url = _text(args[1] if len(args) > 1 else kwargs.get("url"))
+    call = begin(hooks, method, url if pool is None else url_of(pool, url), owner)
+    call.retries = args[4] if len(args) > 4 else kwargs.get("retries")
+    if pool is not None:
+        _goes_to(call, pool)
     outer = current.get()
     current.set(call)
     response = None
