@@ -9,6 +9,7 @@ import typing
 
 import pytest
 import urllib3
+import urllib3.connection
 
 import onewrite
 from onewrite._wire import nodelay as _nodelay
@@ -119,3 +120,26 @@ def test_another_urllib3_is_reported_on_import() -> None:
     program = "import urllib3; urllib3.__version__ = '3.0.0'; import onewrite"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr.count("urllib3 3.0.0 is not supported") == 1
+
+
+def test_a_socket_of_the_user_may_refuse_to_have_options() -> None:
+    class Socket:
+        def __init__(self) -> None:
+            self.sent = b""
+
+        def sendall(self, data: bytes) -> None:
+            self.sent += data
+
+        def settimeout(self, value: object) -> None:
+            pass
+
+        def getsockopt(self, *given: object) -> int:
+            raise NotImplementedError
+
+    onewrite.install(quickack=True)
+    conn = urllib3.connection.HTTPConnection("127.0.0.1", 80)
+    sock: typing.Any = Socket()
+    conn.sock = sock
+    conn.request("POST", "/", body=b"xyz")
+    assert sock.sent.endswith(b"\r\n\r\nxyz")
+    assert conn.sock is sock

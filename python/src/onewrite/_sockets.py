@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import typing
 
 
@@ -15,3 +16,23 @@ def tcp_socket(sock: typing.Any) -> typing.Any:
             return sock
         sock = getattr(sock, "socket", None)
     return None
+
+
+def get_option(sock: typing.Any, option: int, *size: int) -> typing.Any:
+    """Return an option of TCP from the socket below *sock*; None where it has none, or is the user's."""
+    return _call("getsockopt", sock, option, *size)
+
+
+def set_option(sock: typing.Any, option: int, value: int) -> None:
+    """Set an option of TCP on the socket below *sock*, if that can be."""
+    _call("setsockopt", sock, option, value)
+
+
+def _call(method: str, sock: typing.Any, *given: int) -> typing.Any:
+    try:
+        return getattr(tcp_socket(sock), method)(socket.IPPROTO_TCP, *given)
+    except Exception as error:
+        # Any other error of Python's own sockets is that of a signal's handler.
+        if type(sock).__module__ in ("socket", "ssl") and not isinstance(error, (OSError, ValueError)):
+            raise
+        return None

@@ -13,12 +13,11 @@ import struct
 import sys
 import typing
 
-from .._sockets import tcp_socket
+from .._sockets import get_option
 
 #: Whether this platform has the evidence at all.
 AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
 
-_IPPROTO_TCP = socket.IPPROTO_TCP
 _TCP_INFO = getattr(socket, "TCP_INFO", 0)
 _LENGTH = 184
 fields = struct.Struct("=44xI20xI28xI44xI4xI16xQ").unpack_from
@@ -44,18 +43,10 @@ class KernelEvidence(typing.NamedTuple):
 
 def read(sock: typing.Any) -> bytes | None:
     """Return the raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket)."""
-    below: typing.Any = tcp_socket(sock) if AVAILABLE else None
-    try:
-        data: bytes = below.getsockopt(_IPPROTO_TCP, _TCP_INFO, _LENGTH)
-        return data if len(data) == _LENGTH else None
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
+    data = get_option(sock, _TCP_INFO, _LENGTH) if AVAILABLE else None
+    return data if type(data) is bytes and len(data) == _LENGTH else None
 
 
 def nodelay_off(sock: typing.Any) -> bool:
     """Return whether TCP_NODELAY is off on *sock*."""
-    below = tcp_socket(sock)
-    try:
-        return below is not None and not below.getsockopt(_IPPROTO_TCP, socket.TCP_NODELAY)
-    except (OSError, ValueError, TypeError):
-        return False
+    return bool(get_option(sock, socket.TCP_NODELAY) == 0)

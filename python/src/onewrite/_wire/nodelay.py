@@ -13,7 +13,7 @@ import logging
 import socket
 import typing
 
-from .._sockets import tcp_socket
+from .._sockets import get_option, set_option
 
 log = logging.getLogger("onewrite")
 
@@ -44,14 +44,7 @@ def _report() -> None:
 
 def ensure(sock: typing.Any) -> None:
     """Switch TCP_NODELAY on where it is off. A socket that is not TCP is left alone."""
-    tcp = tcp_socket(sock)
-    if tcp is None or getattr(tcp, "family", socket.AF_INET) not in (socket.AF_INET, socket.AF_INET6):
-        return
-    try:
-        if tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY):
-            return
-        tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY):
+    if get_option(sock, socket.TCP_NODELAY) == 0:
+        set_option(sock, socket.TCP_NODELAY, 1)
+        if get_option(sock, socket.TCP_NODELAY) == 0:
             _report()
-    except (OSError, ValueError, TypeError, AttributeError):
-        return

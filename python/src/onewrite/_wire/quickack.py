@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import typing
 
-from .._sockets import tcp_socket
+from .._sockets import set_option
 
 #: The socket option, or None where the platform has none.
 QUICKACK = getattr(socket, "TCP_QUICKACK", None)
@@ -17,8 +17,5 @@ def acknowledge(sock: typing.Any) -> None:
     A server that writes head and body apart with Nagle on waits for the client's ACK between the two. Sending ends
     the effect (tcp(7)), so this is called after the last write of each request.
     """
-    tcp = tcp_socket(sock)
-    try:
-        tcp.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
-    except (OSError, ValueError, TypeError, AttributeError):
-        return
+    if QUICKACK is not None:
+        set_option(sock, QUICKACK, 1)
