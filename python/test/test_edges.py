@@ -14,10 +14,12 @@ import threading
 import time
 import typing
 from http.client import HTTPResponse
+from unittest import mock
 
 import pytest
 import urllib3
 import urllib3.connection
+import urllib3.response
 
 import onewrite
 from tap import reply
@@ -89,6 +91,17 @@ def test_an_odd_answer_of_a_users_pool_reaches_the_caller(tap: typing.Any) -> No
     with Pool("127.0.0.1", tap().port) as pool:
         assert type(pool.urlopen("GET", "/")) is Wrong
     assert [record.outcome for record in records] == ["ok"]
+
+
+def test_a_mock_of_an_answer_reaches_the_caller(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = mock.MagicMock(spec=urllib3.response.HTTPResponse, status=201, headers={})
+    records = list[onewrite.Timing]()
+    onewrite.install(on_timing=records.append)
+    with urllib3.HTTPConnectionPool("127.0.0.1", tap().port) as pool:
+        pool.request("GET", "/")  # the mock's is on this connection
+        monkeypatch.setattr(pool, "_make_request", lambda *args, **kwargs: answer)
+        assert pool.urlopen("GET", "/", redirect=False, retries=False) is answer
+    assert [record.outcome for record in records] == ["ok", "ok"]
 
 
 def test_a_response_class_that_is_set_later_is_used(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:

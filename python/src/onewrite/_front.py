@@ -64,7 +64,7 @@ def put(front: type, instance: typing.Any) -> bool:
     if not issubclass(cls, front):
         try:
             object.__setattr__(instance, "__class__", in_front(front, cls))
-        except TypeError:  # any other error is that of a signal's handler
+        except (AttributeError, TypeError):  # any other error is that of a signal's handler
             miss(f"objects of {cls.__module__}.{cls.__qualname__}, whose class cannot change")
             return False
     return True
