@@ -231,7 +231,8 @@ public final class Exchange implements ChannelFutureListener {
     /** SslHandler flushes pending writes when its handshake ends: the first bytes of a connection leave without a flush here. */
     private ChannelPromise flushedBy(ChannelPromise write) {
         long at = System.nanoTime();
-        return write.addListener(done -> {
+        // Reactor Netty's promise for the writes of a stream takes no listeners: its unvoid() returns another.
+        return write.unvoid().addListener(done -> {
             if (done.isSuccess() && pending) {
                 flushes(at);
             }
