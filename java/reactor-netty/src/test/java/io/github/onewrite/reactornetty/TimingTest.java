@@ -95,6 +95,21 @@ class TimingTest implements AppliedTwice {
         return timing.attempts().get(0);
     }
 
+    /** Reactor Netty writes all parts of a stream with the same promise, which takes no listeners. */
+    @Test
+    void aStreamWithALengthIsSent() throws Exception {
+        try (TestServer server = TestServer.answering()) {
+            client().headers(headers -> headers.set("content-length", 200))
+                    .post()
+                    .uri(server.url())
+                    .send(Flux.just(new byte[100], new byte[100]).map(Unpooled::wrappedBuffer))
+                    .responseSingle((response, content) -> content.asByteArray())
+                    .block(Duration.ofSeconds(30));
+            assertEquals(Outcome.OK, calls.next().outcome());
+            assertEquals(200, server.requests().get(0).body().length);
+        }
+    }
+
     /** A client that subscribes elsewhere than its caller: the call starts with its request. */
     @Test
     void subscribedOnAnotherThread() throws Exception {
