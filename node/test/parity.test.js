@@ -180,25 +180,54 @@ describe('an interim answer during an upload is no answer', () => {
   })
 })
 
-test('guardNodeHttp(): a connection may be a plain Duplex', async () => {
-  const server = await startServer(answerOk)
-  guardNodeHttp()
-  try {
-    const below = net.connect(server.port, '127.0.0.1')
-    const channel = new Duplex({
-      read () { below.resume() },
-      write (chunk, encoding, callback) { below.write(chunk, encoding, callback) },
-      destroy (error, callback) { below.destroy(); callback(error) }
+describe('guardNodeHttp(): a connection may be any Duplex', () => {
+  const kinds = {
+    'without setNoDelay': {},
+    'with one that throws': { setNoDelay () { throw new Error('of the program') } },
+    'with one that is no function': { setNoDelay: 5 }
+  }
+  for (const [name, methods] of Object.entries(kinds)) {
+    test(name, async () => {
+      const server = await startServer(answerOk)
+      guardNodeHttp()
+      try {
+        const below = net.connect(server.port, '127.0.0.1')
+        const channel = Object.assign(new Duplex({
+          read () { below.resume() },
+          write (chunk, encoding, callback) { below.write(chunk, encoding, callback) },
+          destroy (error, callback) { below.destroy(); callback(error) }
+        }), methods)
+        below.on('data', (chunk) => channel.push(chunk)).on('end', () => channel.push(null))
+        const code = await new Promise((resolve, reject) => {
+          http.get({ createConnection: () => channel }, (response) => resolve(response.resume().statusCode)).on('error', reject)
+        })
+        assert.equal(code, 200)
+        channel.destroy()
+      } finally {
+        unguardNodeHttp()
+        await server.close()
+      }
     })
-    below.on('data', (chunk) => channel.push(chunk)).on('end', () => channel.push(null))
-    const code = await new Promise((resolve, reject) => {
-      http.get({ createConnection: () => channel }, (response) => resolve(response.resume().statusCode)).on('error', reject)
+  }
+})
+
+describe('a request that gives up its socket while it connects leaves no listener on it', () => {
+  const ways = { destroyed: (request) => request.destroy(), 'without its listeners': (request) => request.removeAllListeners('socket') }
+  for (const [name, giveUp] of Object.entries(ways)) {
+    test(name, async () => {
+      const server = await startServer(answerOk)
+      const heard = []
+      for (const Class of [http.Agent, HttpAgent]) {
+        const agent = new Class({ keepAlive: true, ...(Class === HttpAgent ? HOOKS : {}) })
+        await new Promise((resolve) => giveUp(http.get(server.origin, { agent }, (response) => response.resume()).on('error', () => {}).on('close', resolve)))
+        // Node 20 closes the socket of a request that was destroyed.
+        await until(() => Object.keys(agent.freeSockets).length > 0 || agent.totalSocketCount === 0)
+        heard.push(Object.values(agent.freeSockets).flat().map((socket) => socket.eventNames().map((event) => `${String(event)} ${socket.listenerCount(event)}`)))
+        agent.destroy()
+      }
+      assert.deepEqual(heard[1], heard[0])
+      await server.close()
     })
-    assert.equal(code, 200)
-    channel.destroy()
-  } finally {
-    unguardNodeHttp()
-    await server.close()
   }
 })
 

@@ -2,7 +2,7 @@
 
 import http from 'node:http'
 import https from 'node:https'
-import { mostHeld, resolveConfig, withoutOurs } from '../config.js'
+import { mostHeld, resolveConfig, setsNoDelay, withoutOurs } from '../config.js'
 import { hide } from '../patch.js'
 import { connectionOf, detach } from '../timing/connection.js'
 import { hooksOf, resolveHooks } from '../timing/hooks.js'
@@ -101,7 +101,7 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
 /** @param {any} socket @param {any} options of its connection @param {State} state @param {boolean} secure */
 function setUp (socket, options, state, secure) {
   // For an absent option it is on; for false Node's own agent has switched it off.
-  if (options.noDelay !== false) setNoDelay(socket, state.config, true)
+  if (options.noDelay !== false && setsNoDelay(state.config)) setNoDelay(socket)
   if (hooksOf(state) !== null && connectionOf(socket) === null) followed(socket, options, secure)
 }
 

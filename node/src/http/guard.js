@@ -8,6 +8,7 @@
 
 import diagnosticsChannel from 'node:diagnostics_channel'
 import { resolveConfig, setsNoDelay } from '../config.js'
+import { setNoDelay } from '../wire/nodelay.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 /**
@@ -17,17 +18,15 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const CHANNEL = `http.client.request.${major > 22 || (major === 22 && minor >= 12) ? 'created' : 'start'}`
 let guarding = false
 
-/** A connection may be any Duplex, without this method. @param {any} socket */
-function setNoDelay (socket) {
-  if (typeof socket?.setNoDelay === 'function') socket.setNoDelay(true)
-}
+/** @param {any} socket of a request */
+function onSocket (socket) { setNoDelay(socket) }
 
 /** @param {any} message of the channel; its request may be one of a mock */
 function onRequest ({ request }) {
   // An agent made with `noDelay: false` keeps Nagle's algorithm.
   if (request?.agent?.options?.noDelay === false) return
   if (request?.socket) setNoDelay(request.socket)
-  else if (typeof request?.once === 'function') request.once('socket', setNoDelay)
+  else if (typeof request?.once === 'function') request.once('socket', onSocket)
 }
 
 /**

@@ -77,7 +77,8 @@ export class Connection {
 
   /**
    * Listens for the steps of a socket that is still connecting. net and tls name them by events of the socket:
-   * `lookup`, `connect`, `secureConnect`. No listener stays on a connected socket.
+   * `lookup`, `connect`, `secureConnect`. The last of them removes all: no listener stays on a connected socket, also
+   * where the request has gone.
    */
   follow (/** @type {any} */ socket) {
     const steps = /** @type {Steps} */ (this.steps)
@@ -86,8 +87,8 @@ export class Connection {
       steps.dnsEndNs = nowNs()
       if (!error) steps.connectStartNs = steps.dnsEndNs
     }
-    const onConnect = () => this.connected()
-    const onSecure = () => this.#secured()
+    const onConnect = () => steps.secure ? this.connected() : this.opened()
+    const onSecure = () => this.opened()
     socket.on('lookup', onLookup).on('connect', onConnect)
     if (steps.secure) socket.on('secureConnect', onSecure)
     steps.unfollow = () => socket.off('lookup', onLookup).off('connect', onConnect).off('secureConnect', onSecure)

@@ -2,7 +2,7 @@
  * Wraps the connector of a client, which is undici's or a user's function. Connecting itself stays with that function.
  */
 
-import { mostHeld } from '../config.js'
+import { mostHeld, setsNoDelay } from '../config.js'
 import { Connection, connectionOf, detach } from '../timing/connection.js'
 import { hooksOf } from '../timing/hooks.js'
 import { giveBack, holdUnfinished } from '../wire/coalesce.js'
@@ -46,7 +46,7 @@ export function wrapConnector (base, config, line) {
         if (error || !socket) connection?.failed(error)
         else {
           line.socket = socket
-          setNoDelay(socket, config, noDelay)
+          if (setsNoDelay(config)) setNoDelay(socket, noDelay)
           // HTTP/2 frames its own writes.
           holdUnfinished(socket, socket.alpnProtocol === 'h2' ? 0 : mostHeld(config))
           connection?.opened()
@@ -59,7 +59,7 @@ export function wrapConnector (base, config, line) {
     }
     // undici's connector, as many others, returns the socket before it is connected. With TCP_NODELAY set before the
     // TLS handshake, the last message of the handshake does not hold back the request.
-    setNoDelay(socket, config, noDelay)
+    if (setsNoDelay(config)) setNoDelay(socket, noDelay)
     if (connection !== null && !connection.ready) {
       if (socket?.connecting === true && typeof socket.once === 'function') connection.follow(socket)
       else connection.cannotFollow()
