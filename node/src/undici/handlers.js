@@ -149,7 +149,7 @@ export class Handler extends Call {
   /** @param {any} error */
   failed (error) {
     const { signal } = this
-    const reason = signal?.aborted === true ? signal.reason : undefined
+    const reason = read(signal, 'aborted') === true ? read(signal, 'reason') : undefined
     const aborted = read(error, 'code') === 'UND_ERR_ABORTED'
     // The caller dropped a body that it did not want to read: the call itself succeeded.
     if (this.status !== undefined && reason === undefined && isGivenUp(error, aborted)) return this.endsHere()
