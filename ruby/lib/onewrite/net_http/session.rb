@@ -225,7 +225,7 @@ module Onewrite
               onewrite_stock_transport_request(req)
             end
           finished = true
-          call.finish(req, nil, true, result, @socket && !@socket.closed?, block_given?) if call
+          call.finish(req, nil, true, result, block_given?) if call
           result
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise

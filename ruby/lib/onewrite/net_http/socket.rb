@@ -176,7 +176,7 @@ module Onewrite
           if (held = @onewrite_held)
             exact = str.instance_of?(String)
             cut = exact ? [@onewrite_limit - held.bytesize, str.bytesize].min : 0
-            held = [held, str.byteslice(0, cut)].pack("a*a*") if cut > 0
+            held = [held, str].pack("a*a#{cut}") if cut > 0
             size += cut
             if exact && cut == str.bytesize
               @onewrite_held = held

@@ -100,40 +100,37 @@ module Onewrite
 
       # Gives an event to the listeners of a call.
       def emit(call, event)
-        listeners = call.listeners
-        at = 0
-        while at < listeners.size
-          call.hook = listener = listeners[at]
-          at += 1
-          begin
-            listener.on_event(event)
-          rescue StandardError, ScriptError, SystemStackError => e
-            failed(e)
-          end
-        end
-      ensure
-        call.hook = nil
+        each(call.listeners, call) { |listener| listener.on_event(event) }
       end
 
       # Gives a record to the blocks, when its connection is free again.
       # @param outer [Timing, Running, nil] what was under way before the call
       def report(timings, record, outer)
-        running = Thread.current[CALL] = Running.new(nil, outer) unless timings.empty?
-        at = 0
-        while at < timings.size
-          running.hook = block = timings[at]
-          at += 1
-          begin
-            block.call(record)
-          rescue StandardError, ScriptError, SystemStackError => e
-            failed(e)
-          end
-        end
+        return if timings.empty?
+
+        Thread.current[CALL] = running = Running.new(nil, outer)
+        each(timings, running) { |block| block.call(record) }
       ensure
         Thread.current[CALL] = outer
       end
 
       private
+
+      # @param running [Timing, Running] notes which of *targets* runs
+      def each(targets, running)
+        at = 0
+        while at < targets.size
+          running.hook = target = targets[at]
+          at += 1
+          begin
+            yield target
+          rescue StandardError, ScriptError, SystemStackError => e
+            failed(e)
+          end
+        end
+      ensure
+        running.hook = nil
+      end
 
       def failed(error)
         return if (@errors += 1) > 1

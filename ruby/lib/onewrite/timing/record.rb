@@ -46,7 +46,8 @@ module Onewrite
     # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
     SOON_NS = 1_000_000
     PHASES = %i[connect tls send wait receive].freeze
-    private_constant :PHASES
+    EMPTY = ""
+    private_constant :PHASES, :EMPTY
 
     # @return [Integer, nil] 0, 1, … as an attempt; nil where another gem's module answered in the library's place
     attr_reader :index
@@ -357,9 +358,8 @@ module Onewrite
     # @param error [Exception, nil]
     # @param left [Boolean, nil] whether it ended without an error: with *response*, or because the caller's block was left
     # @param response [Object, nil] that the library returned; one of another class is another gem's
-    # @param reusable [Boolean] whether the connection is open
     # @param again [Object, nil] whether code of the caller ran after the body was read
-    def finish(req, error, left, response = nil, reusable = nil, again = :code) # rubocop:disable Metrics
+    def finish(req, error, left, response = nil, again = :code) # rubocop:disable Metrics
       unless @outcome
         name(req) unless @path
         @status ||= response.code.to_i if Net::HTTPResponse === response
@@ -372,12 +372,12 @@ module Onewrite
         @outcome = left && error.nil? ? :ok : outcome_of(error)
         failed(error) unless @outcome == :ok
       end
-      last_events(reusable, error) if @listeners
+      last_events(error, response) if @listeners
       @socket.onewrite_idle_since = @ended if @socket
       # Nothing is kept but plain values, of which the program may change none later.
       plain = @path.instance_of?(String) && @path.ascii_only? && !@path.include?("?") && !@path.include?("@")
-      plain ? @path = @path.dup : redact
-      @method = @method.to_s.dup unless @method.frozen?
+      plain ? @path = EMPTY + @path : redact # dup is three calls
+      @method = EMPTY + @method.to_s
       @session = @outer = @socket = @listeners = @hook = @due = nil
       freeze
     end
@@ -423,18 +423,18 @@ module Onewrite
     end
 
     # Each event is taken from the list before listeners get it: where one of them does not return, {finish} gives the others.
-    def last_events(reusable, error)
-      @due ||= due_events(reusable, error)
+    def last_events(error, response)
+      @due ||= due_events(error, !response.nil? && !@socket.nil? && !@socket.closed?)
       while (event = @due.shift)
         Hooks.emit(self, event)
       end
     end
 
-    def due_events(reusable, error)
+    def due_events(error, reusable)
       events = @begun ? [] : [call_start]
       if @index
         events << Event.new(:attempt_start, @attempt_started, @index) unless @begun == @index
-        events.concat(@conn_id ? [Event.new(:connection_released, @ended, @index, reusable || false)] : connect_events(error))
+        events.concat(@conn_id ? [Event.new(:connection_released, @ended, @index, reusable)] : connect_events(error))
         events << Event.new(:attempt_end, @ended, @index, @outcome)
       end
       events << Event.new(:call_end, @ended, nil, [@outcome, @error_kind, @error_phase])
