@@ -257,6 +257,7 @@ class HooksTest < OnewriteTest
   end
 
   def test_a_call_under_way_is_shown_without_secrets
+    skip "signatures are those of a call that has ended" if ENV["RBS_TEST_TARGET"]
     http = session(tap_server)
     texts = []
     http.onewrite_timing = ->(_) {}

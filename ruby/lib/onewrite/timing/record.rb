@@ -424,7 +424,7 @@ module Onewrite
 
     # Each event is taken from the list before listeners get it: where one of them does not return, {finish} gives the others.
     def last_events(error, response)
-      @due ||= due_events(error, !response.nil? && !@socket.nil? && !@socket.closed?)
+      @due ||= due_events(error, response && @socket && !@socket.closed? ? true : false)
       while (event = @due.shift)
         Hooks.emit(self, event)
       end
