@@ -14,7 +14,9 @@ LEFT_OUT = shutil.ignore_patterns(".venv", "build", "target", "node_modules", "*
 
 
 def test_the_readme_installs_what_it_says(tmp_path: Path) -> None:
-    (line,) = re.findall(r"^python3 .* && build/venv-cli/bin/pip install (\./\S+ \./\S+)$", (ROOT / "cli" / "README.md").read_text(), re.M)
+    (line,) = re.findall(
+        r"^python3 .* && build/venv-cli/bin/pip install (\./\S+ \./\S+)$", (ROOT / "cli" / "README.md").read_text(), re.M
+    )
     folders = [tmp_path / folder for folder in line.split()]
     for folder in folders:
         shutil.copytree(ROOT / folder.relative_to(tmp_path), folder, ignore=LEFT_OUT)
