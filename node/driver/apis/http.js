@@ -47,6 +47,11 @@ export function request (transport, { method, url, headers, body, signal, read }
     })
     if (headers.some(([key]) => key.toLowerCase() === 'expect')) {
       request.on('continue', () => sendBody(request, body, reject))
+      // Node flushes the head before it has the body, so the program says how long it is.
+      const known = typeof body === 'string' || body instanceof Uint8Array
+      if (known && !['content-length', 'transfer-encoding'].some((name) => request.hasHeader(name))) {
+        request.setHeader('Content-Length', Buffer.byteLength(body))
+      }
       request.flushHeaders()
     } else if (transport.split) splitSend(request, body, reject)
     else sendBody(request, body, reject)
