@@ -10,12 +10,14 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.FileRegion;
+import io.netty.channel.SingleThreadEventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.stream.ChunkedInput;
+import io.netty.util.concurrent.EventExecutor;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -193,7 +195,7 @@ class Joiner extends ChannelDuplexHandler {
         owed = true;
         if (!planned) {
             planned = true;
-            ctx.executor().execute(() -> {
+            afterTurn(ctx.executor(), () -> {
                 planned = false;
                 if (place != null) {
                     endOfTurn(place);
@@ -201,6 +203,15 @@ class Joiner extends ChannelDuplexHandler {
             });
         }
         answer(ctx);
+    }
+
+    /** Behind the tasks of this turn, where the loop can: AWS SDK posts its body as a task, by way of another. */
+    private static void afterTurn(EventExecutor loop, Runnable task) {
+        if (loop instanceof SingleThreadEventLoop turns) {
+            turns.executeAfterEventLoopIteration(task);
+        } else {
+            loop.execute(task);
+        }
     }
 
     /** Completes the promises of later writes first: their listeners may write the rest of the request. */

@@ -169,6 +169,18 @@ class JoinerTest {
         assertEquals(1, flushed());
     }
 
+    /** As AWS SDK does. */
+    @Test
+    void aBodyThatTasksOfTheTurnPostLeavesWithItsHead() throws Exception {
+        open(true);
+        turn(at -> {
+            at.writeAndFlush(head("content-length", 3));
+            at.eventLoop().execute(() -> at.eventLoop().execute(() -> at.eventLoop()
+                    .execute(() -> at.writeAndFlush(new DefaultLastHttpContent(bytes(3))))));
+        });
+        assertEquals(1, flushed());
+    }
+
     @Test
     void whatComesInALaterTurnIsNotWaitedFor() throws Exception {
         open(true);
