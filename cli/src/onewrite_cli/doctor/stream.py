@@ -31,6 +31,7 @@ FEWEST, FEWEST_GAPS = 8, 4  # arrivals, and gaps with one kind of ACK
 SEVERAL = 2  # events in an arrival
 BLOCK = 4  # arrivals with one kind of ACK; the first of them counts nothing
 MOST_OF = CONTROL_SHARE
+NEARLY_ALL = 0.9
 TOGETHER_NS = 2_000_000  # reads that came so close together are one arrival
 LIKE = (0.7, 1.5)
 CORK_NS = (180_000_000, 240_000_000)  # MSG_MORE and TCP_CORK give up after 200 ms (tcp(7))
@@ -173,13 +174,15 @@ def judge_stream(read: Arrivals, stall_ns: float) -> Verdict:
     size, often = Counter(read.sizes[:-1]).most_common(1)[0]
     near = sum(abs(one - size) <= FRAMING for one in read.sizes[:-1])
     several = read.per_arrival() >= SEVERAL
-    if size >= SMALLEST_BUFFER and often > 1 and near >= MOST_OF * (count - 1) and several:
+    # Events in a steady rhythm fill a cork evenly, too, but with delayed ACKs some of its bytes leave earlier.
+    corks = _share(quick, *CORK_NS) >= MOST_OF
+    alike = near >= (NEARLY_ALL if corks else MOST_OF) * (count - 1)
+    if size >= SMALLEST_BUFFER and often > 1 and alike and several:
         why = f"{near} of {count} arrivals have {size} bytes and {read.per_arrival():.1f} events each"
         return Verdict("BUFFER", f"{why}: a hop waits until a buffer is full")
     if min(len(delayed), len(quick)) < FEWEST_GAPS:
         return too_few
-    # With delayed ACKs some corked bytes leave earlier, with the ACK of those before them.
-    if _share(quick, *CORK_NS) >= MOST_OF and (corked := read.per_arrival(quick=True)) >= SEVERAL:
+    if corks and (corked := read.per_arrival(quick=True)) >= SEVERAL:
         why = f"with quick ACKs events come {corked:.1f} at a time, every 200 ms"
         return Verdict("CORK", f"{why}: a hop sends with MSG_MORE or TCP_CORK and does not flush")
     low, high = LIKE[0] * stall_ns, LIKE[1] * stall_ns
