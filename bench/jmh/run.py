@@ -175,9 +175,7 @@ def main() -> int:
         (OUT / "RESULTS.md").write_text(text)
         kept = [{key: row[key] for key in ("name", "ratio", "min", "max", "n")} for row in measured]
         (OUT / "results.json").write_text(json.dumps({**about, "rows": kept}, indent=1) + "\n")
-    if noise > ERROR:
-        return 2
-    return 0
+    return 2 if noise > ERROR else 0
 
 
 if __name__ == "__main__":

@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> int:
     beside = f"the control that splits with Nagle on lost {min(controls):.0f} to {max(controls):.0f} ms beside each of them"
     lines += [
         "",
-        f"Nothing found: {', '.join(clean)}.",
+        "Nothing found:",
+        "",
+        *(f"- {server}" for server in clean),
         "",
         f"{measured}; {beside}. Empty: not readable, or not applicable.",
     ]

@@ -61,7 +61,7 @@ function commit () {
   }
 }
 
-/** A process on a core of its own: else the scheduler puts client and server now on one and now on two, which is most of the noise. */
+/** Starts a process on the given core. Without that, client and server share a core at times, which is most of the noise. */
 function started (core, file, ...words) {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), words.map(String))
   child.on('exit', (status) => { if (status) process.exit(1) })

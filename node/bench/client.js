@@ -1,4 +1,4 @@
-// A client of the bench, a process of its own, so that its CPU is that of one variant.
+// A client of the bench. Each variant runs in a separate process, whose CPU time is measured.
 // Usage, by bench.js: client.js undici|http VARIANT CALLERS URL LEAST-MS MOST-MS.
 // It warms up and sends its parent the number of those calls. For each number from its parent it makes as many calls, and sends the CPU µs.
 

@@ -1,4 +1,4 @@
-// The server of the bench, a process of its own: its CPU is not the clients'. Its parent gets the port.
+// The server of the bench. It runs in a separate process, so its CPU time is not counted. It sends its port to its parent.
 // It does no more than a client needs, so that a run is short: the bodies of the bench, and nothing else, end with an x.
 
 import net from 'node:net'

@@ -67,7 +67,7 @@ def test_reports(tmp_path: Path) -> None:
     assert "- `a` (onewrite, not a known failure): why \x00" in lines
     assert "- httpx lacks queue (TCP-1)" in lines
     assert "- `lucky`: differed in 1 of 3 plays: bytes" in lines
-    assert "No case can show FOOT-1: each language has a test of its own." in lines
+    assert "No case can show FOOT-1: the tests of each language cover it." in lines
 
 
 def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

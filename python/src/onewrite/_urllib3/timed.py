@@ -18,7 +18,7 @@ class TimedHead(HTTPResponse):
         if call is None or not call.waits:
             self.__class__ = HTTPResponse  # type: ignore[assignment]
             return read()  # type: ignore[no-any-return]
-        # The same read of the socket that http.client would make next. A socket of the user may have a file of its own.
+        # The same read of the socket that http.client would make next. The file of a user's socket may lack peek().
         head = self.fp.peek(1) if hasattr(self.fp, "peek") else b""
         t_ns = now() if head else 0
         if len(head) < 12 or head[9:12] == b"100":

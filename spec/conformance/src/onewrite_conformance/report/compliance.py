@@ -55,7 +55,7 @@ def write_compliance(
         "the base library as it is. It never promised any of this: the column shows what an adapter changes. SAME "
         "compares with it, CFG and API are the adapter's.",
         "",
-        f"No case can show {', '.join(untestable)}: each language has a test of its own.",
+        f"No case can show {', '.join(untestable)}: the tests of each language cover it.",
     ]
     for name in stock:
         lines += _adapter(name, [one for one in results if one.adapter == name], requirements)

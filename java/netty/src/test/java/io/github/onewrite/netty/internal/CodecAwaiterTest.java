@@ -17,13 +17,11 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelPipeline;
-import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -66,7 +64,7 @@ class CodecAwaiterTest {
     private final Calls calls = new Calls();
     private final OnewriteNetty onewrite = OnewriteNetty.create();
     private final BlockingQueue<Integer> answers = new LinkedBlockingQueue<>();
-    private final BlockingQueue<Integer> flushed = new LinkedBlockingQueue<>();
+    private final Flushes flushes = new Flushes();
 
     @BeforeAll
     static void start() {
@@ -76,26 +74,6 @@ class CodecAwaiterTest {
     @AfterAll
     static void stop() {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
-    }
-
-    /** Next to the socket: notes the bytes of each flush. */
-    private final class Flushes extends ChannelDuplexHandler {
-        private int size;
-
-        @Override
-        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-            size += ((ByteBuf) message).readableBytes();
-            ctx.write(message, promise);
-        }
-
-        @Override
-        public void flush(ChannelHandlerContext ctx) {
-            if (size > 0) {
-                flushed.add(size);
-                size = 0;
-            }
-            ctx.flush();
-        }
     }
 
     private final class Answers extends SimpleChannelInboundHandler<FullHttpResponse> {
@@ -199,22 +177,22 @@ class CodecAwaiterTest {
                 protected void initChannel(Channel channel) {
                     ChannelPipeline pipeline = channel.pipeline();
                     SslHandler tls = context.newHandler(channel.alloc(), "localhost", server.port());
-                    pipeline.addFirst(new Flushes());
+                    pipeline.addFirst(flushes);
                     pipeline.addLast(tls, new ApplicationProtocolNegotiationHandler(ApplicationProtocolNames.HTTP_1_1) {
                         @Override
                         protected void configurePipeline(ChannelHandlerContext ctx, String protocol) {
                             ctx.pipeline().addLast(http());
-                            flushed.clear();
+                            flushes.sizes.clear();
                             post(ctx.channel());
                         }
                     });
                 }
             });
             assertAnswered();
-            flushed.clear();
+            flushes.sizes.clear();
             channel.eventLoop().execute(() -> post(channel));
             assertAnswered();
-            assertEquals(1, flushed.size(), flushed::toString);
+            assertEquals(1, flushes.sizes.size(), flushes.sizes::toString);
             Timing second = calls.next();
             assertTrue(second.url().startsWith("https://localhost/items"), second::url);
             assertTrue(second.reused().orElseThrow());

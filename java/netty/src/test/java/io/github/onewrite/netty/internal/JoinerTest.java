@@ -9,10 +9,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
-import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.FileRegion;
@@ -55,29 +52,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
 class JoinerTest {
     private static final int LIMIT = 16_384;
-
-    /** The handler next to the socket records the messages and the bytes of each flush. */
-    private static final class Flushes extends ChannelOutboundHandlerAdapter {
-        private final List<Object> written = new ArrayList<>();
-        private final List<Long> sizes = new ArrayList<>();
-        private long size;
-
-        @Override
-        public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-            written.add(message instanceof ByteBuf bytes ? bytes.readableBytes() : message);
-            size += BodyStart.size(message);
-            ctx.write(message, promise);
-        }
-
-        @Override
-        public void flush(ChannelHandlerContext ctx) {
-            if (size > 0) {
-                sizes.add(size);
-                size = 0;
-            }
-            ctx.flush();
-        }
-    }
 
     private final EventLoopGroup group = new NioEventLoopGroup(1);
     private Flushes flushes = new Flushes();
