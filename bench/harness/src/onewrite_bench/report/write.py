@@ -59,7 +59,7 @@ def text(run: Run) -> str:
     parts = [f"\n{run.scenario}: skipped: {run.skipped}"] if run.skipped else []
     parts += [f"\n{table.text()}\n" for table in tables(run)]
     if run.cells:
-        parts += [textwrap.fill(READING.replace("**Bold** stalls", "100 % stalls"), 100)]
+        parts += [textwrap.fill(READING.replace("**Bold** stalls: at", "A cell stalls if at"), 100)]
     if run.rates:
         parts += [textwrap.fill(RATES, 100)]
     parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
