@@ -29,7 +29,7 @@ def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_results_are_written(tmp_path: Path, jobs: str) -> None:
-    assert judged(tmp_path, *DRIVER, "same/1", "--jobs", jobs, "--quiet") == 0
+    assert judged(tmp_path, *DRIVER, "wire/2", "--jobs", jobs, "--quiet") == 0
     suite = ElementTree.parse(tmp_path / "judge-driver.xml").getroot()
     passed = [case.get("name") or "" for case in suite.iter("testcase") if case.find("skipped") is None]
     assert {name.split("/")[3] for name in passed} == {"onewrite"}

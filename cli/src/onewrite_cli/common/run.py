@@ -40,7 +40,7 @@ GRACE_S = 2.0
 POLL_S = 0.05
 
 GUARD = """
-import contextlib, os, shutil, signal, sys
+import contextlib, os, shutil, signal, sys, time
 held = set()
 for line in sys.stdin:
     (held.add if line[0] == "+" else held.discard)(line[1:-1])
@@ -54,9 +54,11 @@ for kind, value in sorted(one.split(" ", 1) for one in held):
         elif kind == "group":
             os.killpg(int(value), signal.SIGKILL)
         else:
-            for pid in filter(str.isdigit, os.listdir("/proc")):
-                if marked(pid, value):
-                    os.kill(int(pid), signal.SIGKILL)
+            for _ in range(5):  # an execve(2) under way hides the environment, and a fork(2) the new process
+                for pid in filter(str.isdigit, os.listdir("/proc")):
+                    if marked(pid, value):
+                        os.kill(int(pid), signal.SIGKILL)
+                time.sleep(0.02)
 """
 
 

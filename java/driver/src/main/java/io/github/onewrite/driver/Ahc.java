@@ -206,7 +206,9 @@ final class Ahc extends Client {
 
         @Override
         public Void onCompleted() {
-            done.complete(reply);
+            // AsyncHttpClient completes a call without a status, too, where a connection closes before one.
+            boolean answered = reply.status != null;
+            done.complete(answered ? reply : reply.failed(new IllegalStateException("completed without a status")));
             return null;
         }
     }
