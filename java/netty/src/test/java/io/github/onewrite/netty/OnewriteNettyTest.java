@@ -616,7 +616,7 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
     }
 
-    /** The transport fails the write and closes the channel, also if the file is read into memory. */
+    /** The transport fails the write and closes the channel. */
     @ParameterizedTest
     @ValueSource(ints = {0, 3_000, 30_000})
     void aFileThatIsShorterThanItsRequestSays(int size, @TempDir Path dir) throws Exception {

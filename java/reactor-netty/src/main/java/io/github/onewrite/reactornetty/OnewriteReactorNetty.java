@@ -29,7 +29,7 @@ import reactor.netty.http.client.HttpClient;
  * written, and it writes the terminator when the last chunk is: three segments (HttpOperations.then, MonoSendMany). With
  * this, what a {@code Flux} publishes in the same turn of the event loop leaves with the head, up to
  * {@link OnewriteConfig#coalesceMax}. What another thread publishes later leaves later: so a body of Spring's RestClient
- * is a second segment, without a stall. A file up to that size is read and leaves with its head. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
+ * is a second segment, without a stall, and so is a file. Pools, retries, redirects, TLS and errors stay Reactor Netty's.
  *
  * <p>HTTP/1.1 only: of calls over HTTP/2 the record has the connection's phases, the total and the outcome.
  *

@@ -29,7 +29,7 @@ final class ConnectHandler extends ChannelDuplexHandler {
 
     @Override
     public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-        connection.connecting(remote);
+        connection.times().connecting(remote);
         // Another promise: its listener runs before the listeners of the client, which may write.
         ChannelPromise connected = ctx.newPromise().addListener(done -> {
             // A failed connect leaves the phase open: the client may try the next address, or end the attempt.

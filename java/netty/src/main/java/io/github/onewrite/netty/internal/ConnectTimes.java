@@ -2,10 +2,13 @@ package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandler;
+import io.netty.handler.proxy.ProxyHandler;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.NetUtil;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
+import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -24,14 +27,16 @@ final class ConnectTimes {
     /** False for a channel that was open before the handlers were added: its connect has no times. */
     private final boolean known;
 
-    private long lookup;
     private @Nullable String proxy;
     private @Nullable String peer;
+    private boolean tunnels;
+    private boolean secures;
+
+    // Of System.nanoTime; 0 is not yet.
+    private long lookup;
     private long started;
     private long ended;
     private long secured;
-    private boolean tunnels;
-    private boolean securing;
 
     /** Until the connection is ready. */
     private @Nullable Exchange first;
@@ -67,42 +72,16 @@ final class ConnectTimes {
      * and writes in its listener of the handshake, which runs before any of ours would.
      */
     long started() {
-        if (secured == 0 && !securing && channel.pipeline().get(SslHandler.class) != null) {
+        if (secured == 0 && !secures && channel.pipeline().get(SslHandler.class) != null) {
             secured = System.nanoTime();
         }
         return started;
     }
 
-    private boolean isReady() {
-        return !known || (ended != 0 && !securing);
-    }
-
     /** The connection is made for this call. */
     void madeFor(Exchange exchange) {
         first = exchange;
-        exchange.step(0, (made, timed, at) -> {
-            timed.proxy(proxy);
-            if (lookup != 0) {
-                timed.dnsStart(lookup, host);
-            }
-        });
-    }
-
-    /** The name is being looked up. */
-    void resolving() {
-        lookup = System.nanoTime();
-        step(lookup, (exchange, timed, at) -> {
-            timed.attempt(at);
-            timed.dnsStart(at, host);
-        });
-    }
-
-    private void step(long at, Exchange.Step step) {
-        Exchange maker = first == null ? openers.apply(channel) : first;
-        if (maker != null) {
-            maker.ownedBy(channel.eventLoop());
-            maker.step(at, step);
-        }
+        exchange.step(0, (made, timed, at) -> stamp(timed));
     }
 
     /**
@@ -111,65 +90,123 @@ final class ConnectTimes {
      * @return whether the call has its connection now; if not, {@link Exchange#connected} follows
      */
     boolean serve(Exchange exchange) {
-        exchange.step(0, (served, timed, none) -> {
-            timed.proxy(proxy);
-            missed(timed);
-        });
-        first = isReady() ? null : exchange;
+        exchange.step(0, (served, timed, at) -> stamp(timed));
+        first = !known || (ended != 0 && (!secures || secured != 0)) ? null : exchange;
         return first == null;
     }
 
-    /** The steps that the record does not have yet. Those of a connection that was made for another call are not its own. */
-    private void missed(TimedCall timed) {
+    /** Takes the steps so far; the record ignores those it has. Those of a connection made for another call are not its own. */
+    private void stamp(TimedCall timed) {
+        timed.proxy(proxy);
+        if (lookup != 0 && lookup >= timed.attemptStartedAt()) {
+            timed.dnsStart(lookup, host);
+        }
         if (started == 0 || started < timed.attemptStartedAt()) {
             return;
         }
-        if (lookup > timed.attemptStartedAt()) {
-            timed.dnsStart(lookup, host);
-            timed.dnsEnd(started);
-        }
+        // The resolver may report on another event loop, after its result is used.
+        timed.dnsEnd(started);
         timed.connectStart(started, peer);
         if (ended != 0) {
             timed.connectEnd(ended);
-        }
-        if (ended != 0 && (securing || secured != 0)) {
-            timed.tlsStart(ended);
-        }
-        if (secured != 0) {
-            timed.tlsEnd(secured);
+            if (secures || secured != 0) {
+                timed.tlsStart(ended);
+            }
+            if (secured != 0) {
+                timed.tlsEnd(secured);
+            }
         }
     }
 
+    /** The call that the connection is made for, or null. A retry begins its next attempt here. */
+    private @Nullable Exchange maker() {
+        Exchange maker = first == null ? openers.apply(channel) : first;
+        if (maker != null) {
+            maker.ownedBy(channel.eventLoop());
+        }
+        return maker;
+    }
+
+    /** The name is being looked up. */
+    void resolving() {
+        Exchange maker = maker();
+        lookup = System.nanoTime();
+        begin(maker, lookup);
+    }
+
     void connecting(SocketAddress remote) {
+        for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
+            if (isProxy(each.getValue().getClass())) {
+                Tunnel.through(each.getValue(), this);
+                break;
+            }
+        }
+        Exchange maker = maker();
         started = System.nanoTime();
         peer = remote instanceof InetSocketAddress address ? NetUtil.toSocketAddressString(address) : remote.toString();
-        step(started, (exchange, timed, at) -> {
-            timed.attempt(at);
-            timed.proxy(proxy);
-            // The resolver may report on another event loop, after its result is used.
-            timed.dnsEnd(at);
-            timed.connectStart(at, peer);
-        });
+        begin(maker, started);
+    }
+
+    private void begin(@Nullable Exchange maker, long now) {
+        if (maker != null) {
+            maker.step(now, (exchange, timed, at) -> {
+                timed.attempt(at);
+                stamp(timed);
+            });
+        }
+    }
+
+    private void step() {
+        Exchange maker = maker();
+        if (maker != null) {
+            maker.step(0, (exchange, timed, at) -> stamp(timed));
+        }
+    }
+
+    /** By name: Netty's proxy handlers are an optional dependency. */
+    private static boolean isProxy(Class<?> handler) {
+        for (Class<?> each = handler; each != null; each = each.getSuperclass()) {
+            if (each.getName().equals("io.netty.handler.proxy.ProxyHandler")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** A handler of Netty's that makes a tunnel is part of the connect. A class of its own: it is loaded where there is one. */
+    private static final class Tunnel {
+        static void through(ChannelHandler handler, ConnectTimes times) {
+            ProxyHandler proxy = (ProxyHandler) handler;
+            times.proxy = proxy.proxyAddress() instanceof InetSocketAddress address
+                    ? NettySetup.hostAndPort(address.getHostString(), address.getPort())
+                    : null;
+            if (!times.tunnels) {
+                times.tunnels = true;
+                proxy.connectFuture().addListener(done -> {
+                    if (done.isSuccess()) {
+                        times.connected();
+                    }
+                });
+            }
+        }
     }
 
     /** TCP is connected, and the tunnel is open if there is one. */
     void connected() {
         tunnels = false;
         ended = System.nanoTime();
-        step(ended, (exchange, timed, at) -> timed.connectEnd(at));
         SslHandler tls = channel.pipeline().get(SslHandler.class);
+        secures = tls != null;
+        step();
         if (tls == null) {
             ready();
             return;
         }
-        securing = true;
-        step(ended, (exchange, timed, at) -> timed.tlsStart(at));
         // A failed handshake leaves the phase open: the error that follows ends it, with tls as its phase.
         tls.handshakeFuture().addListener(done -> {
-            securing = false;
             if (done.isSuccess()) {
                 secured = System.nanoTime();
-                step(secured, (exchange, timed, at) -> timed.tlsEnd(at));
+                step();
                 ready();
             }
         });

@@ -47,6 +47,7 @@ public final class Exchange implements ChannelFutureListener {
     private boolean acquired;
     private boolean released;
     private boolean pending;
+    private boolean sent;
     private boolean keepsAlive = true;
     private boolean isHead;
     private int ordinal;
@@ -197,11 +198,14 @@ public final class Exchange implements ChannelFutureListener {
         timed.connectionAcquired(by.id(), ordinal > 1 && free > 0 ? Math.max(0, until - free) : -1, ordinal);
     }
 
-    /** The connection is ready. A client may have written the request before. */
+    /** The connection is ready. A client may have written the request before, which left with the last step of the connect. */
     void connected() {
         acquired();
         if (writes > 0) {
             step(System.nanoTime(), (exchange, timed, at) -> timed.requestStart(at));
+        }
+        if (sent) {
+            sent();
         }
     }
 
@@ -287,8 +291,13 @@ public final class Exchange implements ChannelFutureListener {
     @Override
     public void operationComplete(ChannelFuture write) {
         if (write.isSuccess()) {
-            step(System.nanoTime(), (exchange, timed, at) -> timed.requestEnd(at, exchange.bytes, exchange.writes));
+            sent = true;
+            sent();
         }
+    }
+
+    private void sent() {
+        step(System.nanoTime(), (exchange, timed, at) -> timed.requestEnd(at, exchange.bytes, exchange.writes));
     }
 
     /** The channel read bytes of the answer. */

@@ -171,7 +171,7 @@ class Joiner extends ChannelDuplexHandler {
     }
 
     private static long size(Object message) {
-        return message instanceof ByteBufHolder holder ? holder.content().readableBytes() : BodyStart.size(message);
+        return message instanceof ByteBufHolder holder ? holder.content().readableBytes() : ByteHandler.size(message);
     }
 
     /** Returns false if the write makes the channel unwritable and would not without the delayed flush. */

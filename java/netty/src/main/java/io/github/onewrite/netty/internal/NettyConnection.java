@@ -4,7 +4,6 @@ import io.github.onewrite.Outcome;
 import io.github.onewrite.internal.SocketCounts;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.EventLoop;
 import io.netty.handler.codec.CodecException;
@@ -15,11 +14,9 @@ import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.AttributeKey;
-import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.List;
-import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -169,31 +166,6 @@ public final class NettyConnection {
      */
     public void proxy(String address) {
         times.proxy(address);
-    }
-
-    /** A handler of Netty's that makes a tunnel is part of the connect. Its class is loaded only where there is one. */
-    void connecting(SocketAddress remote) {
-        for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
-            if (isProxy(each.getValue().getClass())) {
-                times.proxy(TunnelHandler.address(each.getValue()));
-                if (channel.pipeline().get(TunnelHandler.NAME) == null) {
-                    times.tunnel();
-                    channel.pipeline().addAfter(each.getKey(), TunnelHandler.NAME, new TunnelHandler(times));
-                }
-                break;
-            }
-        }
-        times.connecting(remote);
-    }
-
-    /** By name: Netty's proxy handlers are an optional dependency. */
-    private static boolean isProxy(Class<?> handler) {
-        for (Class<?> each = handler; each != null; each = each.getSuperclass()) {
-            if (each.getName().equals("io.netty.handler.proxy.ProxyHandler")) {
-                return true;
-            }
-        }
-        return false;
     }
 
     /** The connection is made for this call, which gets the steps as they come. */

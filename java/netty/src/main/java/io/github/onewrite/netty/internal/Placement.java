@@ -46,16 +46,13 @@ final class Placement {
             return false;
         }
         codec = top;
-        remove(BodyStart.NAME);
+        remove(ByteHandler.NAME);
         if (timed && !timing) {
             timing = true;
             remove(Joiner.NAME);
         }
         if (timing || joinMax > 0) {
-            pipeline.addBefore(
-                    bottom.name(),
-                    BodyStart.NAME,
-                    timing ? new ByteHandler(connection, joinMax) : new BodyStart(joinMax));
+            pipeline.addBefore(bottom.name(), ByteHandler.NAME, new ByteHandler(connection, joinMax > 0));
             adjoin(top);
         }
         KernelProbe probe = connection.probe();

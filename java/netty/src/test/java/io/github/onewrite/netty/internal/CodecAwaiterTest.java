@@ -204,7 +204,7 @@ class CodecAwaiterTest {
     private static void assertAround(Channel channel) {
         List<String> names = channel.pipeline().names();
         int codec = names.indexOf("HttpClientCodec#0");
-        assertEquals(List.of(BodyStart.NAME, "HttpClientCodec#0", Joiner.NAME), names.subList(codec - 1, codec + 2));
+        assertEquals(List.of(ByteHandler.NAME, "HttpClientCodec#0", Joiner.NAME), names.subList(codec - 1, codec + 2));
     }
 
     @Test
