@@ -5,8 +5,7 @@
  * (undici lib/dispatcher/client-h1.js, AsyncWriter). So a form, a stream or a chunked body takes two to six writes.
  * Here the last uncork of a message that is not finished waits for the end of the turn, and no longer.
  * A finished message leaves at once: for a string or a Buffer nothing is deferred.
- * The parts of a form come in several turns, even from memory (undici lib/web/fetch/body.js, extractBody). A small form
- * is held while they come, and for a few turns without one.
+ * The parts of a form come in several turns (undici lib/web/fetch/body.js, extractBody), so they are several writes.
  *
  * Nothing is dropped and nothing is copied. At most `max` bytes are held at the beginning of a message. After that it
  * is four times as much, so that a stream of many small chunks takes few writes, but never more than the socket's
@@ -21,10 +20,6 @@ const CHUNKED_HEAD = '\r\ntransfer-encoding: chunked\r\n'
 const LENGTH_LINE = 'content-length: '
 const LAST_CHUNK = '\r\n0\r\n\r\n'
 const [CR, LF, ZERO, SPACE] = [13, 10, 48, 32]
-/** The boundary is undici's own, so undici reads the parts. */
-const FORM_BOUNDARY = '; boundary=----formdata-undici-'
-/** For so many turns a form is held without a part. Parts in memory are at most two turns apart. */
-const FORM_TURNS = 8
 
 /**
  * How many bytes of the message follow its head. undici ends each head with the line that frames the body, so it is
@@ -51,10 +46,6 @@ class Hold {
   held = false
   /** Bytes of the message that are still to be written. */
   left = 0
-  /** The present message is a small form of undici's. */
-  form = false
-  /** Turns for which the message may be held on. */
-  turns = 0
   limit = 0
   max = 0
   later = 0
@@ -80,7 +71,6 @@ class Hold {
     if (left === 0) {
       this.limit = this.max
       this.left = bytesAfterHead(text)
-      this.form = this.left > 0 && this.left <= this.max && text.includes(FORM_BOUNDARY)
     } else if (left === CHUNKED) {
       if (text === LAST_CHUNK) this.left = 0
     } else {
@@ -98,12 +88,6 @@ function release (hold) {
   hold.originals.uncork.call(hold.socket)
 }
 
-/** @param {Hold} hold */
-function endTurn (hold) {
-  if (hold.held && hold.turns-- > 0) setImmediate(endTurn, hold)
-  else release(hold)
-}
-
 /** The methods of a socket on which writes are held. @type {Record<string, (this: any, ...args: any[]) => any>} */
 const holding = {
   write (chunk, encoding, callback) {
@@ -111,7 +95,6 @@ const holding = {
     const hold = this[kHold]
     if (typeof chunk === 'string') hold.wrote(chunk, encoding)
     else if (hold.left > 0) hold.left = Math.max(0, hold.left - chunk.byteLength)
-    if (hold.turns > 0) hold.turns = FORM_TURNS
     const more = hold.originals.write.call(this, chunk, encoding, callback)
     if (hold.held && hold.left === 0) release(hold)
     return more
@@ -130,8 +113,7 @@ const holding = {
       uncork.call(this)
     } else {
       hold.held = true
-      hold.turns = hold.form ? FORM_TURNS : 0
-      setImmediate(endTurn, hold)
+      setImmediate(release, hold)
     }
   }
 }
