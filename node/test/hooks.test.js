@@ -92,7 +92,7 @@ for (const [api, make] of Object.entries(apis)) {
       assert.equal(hookFailures(), before)
     })
 
-    test('a request that a hook makes does not call that hook again, and calls the others', async () => {
+    test('a request that a hook makes calls no hook', async () => {
       const server = await startServer(answerOk)
       for (const begin of /** @type {((call: () => any) => any)[]} */ ([(call) => call(), async (call) => { await null; return call() },
         (call) => new Promise((resolve) => setTimeout(() => resolve(call()), 5)), (call) => { call().catch(() => {}) }])) {
@@ -111,10 +111,9 @@ for (const [api, make] of Object.entries(apis)) {
         await call(`${server.origin}/app`)
         await until(() => nested.length > 0)
         await Promise.all(nested)
-        await until(() => others.length === 2)
         await new Promise((resolve) => setTimeout(resolve, 20))
         assert.deepEqual(urls, [`${server.origin}/app`])
-        assert.deepEqual(others, [`${server.origin}/app`, `${server.origin}/metrics`])
+        assert.deepEqual(others, [`${server.origin}/app`])
         await close()
       }
       await server.close()

@@ -148,22 +148,28 @@ test('a composed call that runs delays no event of other requests', { timeout: 2
   await server.close()
 })
 
-test('hooks of an Agent, of a pool in it and of its clients are all called, with one record', async () => {
+test('of an Agent, a pool in it and its clients the hooks of the uppermost that has some are called, with one record', async () => {
   const server = await startServer(answerOk)
-  const all = [recorder(), recorder(), recorder()]
-  const [ofAgent, ofPool, ofClient] = all
-  const agent = new Agent({
-    ...ofAgent.hooks,
-    factory: (origin, options) => new Pool(origin, { ...options, ...ofPool.hooks, factory: clientFactory(ofClient.hooks) })
-  })
-  assert.equal(await (await undici.request(server.origin, { dispatcher: agent })).body.text(), 'ok')
-  await until(() => all.every(({ timings }) => timings.length === 1))
-  await agent.destroy()
-  await server.close()
-  for (const { timings, names } of all) {
-    assert.deepEqual(timings, ofAgent.timings)
-    assert.deepEqual(names(), ofAgent.names())
+  for (const uppermost of [0, 1, 2]) {
+    const all = [recorder(), recorder(), recorder()]
+    const [ofAgent, ofPool, ofClient] = all.map(({ hooks }, index) => index < uppermost ? {} : hooks)
+    const agent = new Agent({
+      ...ofAgent,
+      factory: (origin, options) => new Pool(origin, { ...options, ...ofPool, factory: clientFactory(ofClient) })
+    })
+    for (const [round, dispatcher] of [agent, agent.compose(undici.interceptors.retry())].entries()) {
+      assert.equal(await (await undici.request(server.origin, { dispatcher })).body.text(), 'ok')
+      await until(() => all[uppermost].timings.length === round + 1)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      const counts = [0, 0, 0]
+      counts[uppermost] = round + 1
+      assert.deepEqual(all.map(({ timings }) => timings.length), counts)
+      assert.deepEqual(all.map(({ events }) => events.filter(({ name }) => name === 'callEnd').length), counts)
+      assert.deepEqual(all[uppermost].timings.at(-1).attempts.map(({ status, writes }) => [status, writes]), [[200, 1]])
+    }
+    await agent.destroy()
   }
+  await server.close()
 })
 
 describe('HTTP/2', () => {

@@ -5,7 +5,7 @@ import https from 'node:https'
 import { mostHeld, resolveConfig, setsNoDelay, withoutOurs } from '../config.js'
 import { hide } from '../patch.js'
 import { connectionOf, detach } from '../timing/connection.js'
-import { hooksOf, resolveHooks } from '../timing/hooks.js'
+import { hooksOf, isMadeByHook, NO_HOOKS, resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
 import { followed, timeRequest } from './timed-request.js'
@@ -19,7 +19,6 @@ import { followed, timeRequest } from './timed-request.js'
  * @typedef {object} State
  * @property {import('../config.js').Config} config
  * @property {import('../timing/hooks.js').Hooks | null} hooks
- * @property {object} source
  * @property {((socket: any) => void) | null} onSocket
  */
 
@@ -32,7 +31,7 @@ function stateOf (given) {
   const max = mostHeld(config)
   /** @this {any} @param {any} socket */
   const onSocket = function (socket) { joinTurn(this, socket, max) }
-  return { config, hooks: resolveHooks(given, config), source: {}, onSocket: max > 0 ? onSocket : null }
+  return { config, hooks: resolveHooks(given, config), onSocket: max > 0 ? onSocket : null }
 }
 
 /** Of a copy without the state. @type {State | null} */
@@ -77,7 +76,9 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     const state = this[kState]
     if (state.config.disabled) return super.addRequest(request, options, ...rest)
     const hooks = hooksOf(state)
-    const call = hooks === null ? null : timeRequest(request, Object(options), state, hooks, state.onSocket)
+    const call = hooks === null
+      ? null
+      : timeRequest(request, Object(options), isMadeByHook() ? NO_HOOKS : hooks, state.onSocket)
     if (call === null && state.onSocket !== null) request.once('socket', state.onSocket)
     try {
       super.addRequest(request, options, ...rest)

@@ -13,7 +13,6 @@ import { Call } from '../timing/call.js'
 import { nowNs } from '../timing/clock.js'
 import { Connection, connectionOf } from '../timing/connection.js'
 
-/** @typedef {import('../timing/call.js').Owner} Owner */
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 
 let subscribed = false
@@ -24,17 +23,16 @@ const MANUAL = { requireManualDestroy: true }
  * connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData).
  * @param {any} request a ClientRequest that an agent has just been given
  * @param {any} options of the request
- * @param {Owner} owner
  * @param {Hooks} hooks
  * @param {((socket: any) => void) | null} onSocket listener for 'socket' of the request
  * @returns {TimedRequest}
  */
-export function timeRequest (request, options, owner, hooks, onSocket) {
+export function timeRequest (request, options, hooks, onSocket) {
   if (!subscribed) {
     subscribed = true
     diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
   }
-  return new TimedRequest(owner, hooks, request, options, onSocket)
+  return new TimedRequest(hooks, request, options, onSocket)
 }
 
 /**
@@ -56,12 +54,12 @@ function originOf ({ protocol }, { host, port, defaultPort }) {
 
 class TimedRequest extends Call {
   /**
-   * @param {Owner} owner @param {Hooks} hooks @param {any} request @param {any} options
+   * @param {Hooks} hooks @param {any} request @param {any} options
    * @param {((socket: any) => void) | null} onSocket
    */
-  constructor (owner, hooks, request, options, onSocket) {
+  constructor (hooks, request, options, onSocket) {
     const context = new AsyncResource('OnewriteCall', MANUAL)
-    super(owner, hooks, context, String(request.method), originOf(request, options), String(request.path), true)
+    super(hooks, context, String(request.method), originOf(request, options), String(request.path), true)
     this.request = request
     this.options = options
     /** @type {any} */

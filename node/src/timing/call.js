@@ -10,7 +10,7 @@
 import { errorKind } from '../errors.js'
 import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
-import { callHook, mergeHooks, runningHooks, safely } from './hooks.js'
+import { callHook, safely } from './hooks.js'
 import { currentTimingId } from './id.js'
 import { Timing } from './record.js'
 
@@ -23,10 +23,6 @@ import { Timing } from './record.js'
 /** @typedef {import('./record.js').Outcome} Outcome */
 /** @typedef {import('../errors.js').ErrorKind} ErrorKind */
 /** What sends the attempts of its requests. @typedef {{connection: Connection | null}} Line */
-/**
- * What has hooks. `source` is the same in all copies of a config.
- * @typedef {{hooks: Hooks | null, source: object}} Owner
- */
 
 /** The handler that is calling those above it, because it starts or fails. @type {Call | null} */
 let below = null
@@ -34,7 +30,6 @@ let below = null
 /** @internal */
 export class Call {
   /**
-   * @param {Owner} config
    * @param {Hooks} hooks
    * @param {AsyncResource} context of the caller; hooks run in it
    * @param {string} method
@@ -43,7 +38,7 @@ export class Call {
    * @param {boolean} alone nothing is above it
    * @param {boolean} [above] it is above interceptors, and no attempt itself
    */
-  constructor (config, hooks, context, method, origin, path, alone, above = false) {
+  constructor (hooks, context, method, origin, path, alone, above = false) {
     const now = nowNs()
     this.id = currentTimingId(context)
     this.method = method
@@ -53,10 +48,6 @@ export class Call {
     // Somebody gets events.
     this.loud = hooks.receivers !== null
     this.context = /** @type {AsyncResource | null} */ (context)
-    // The owners of its hooks.
-    this.sources = /** @type {object | object[]} */ (config.source)
-    // Hooks that make this request: they are not called for it.
-    this.makers = runningHooks(context)
     this.observed = hooks.observer === undefined ? null : hooks.observe()
     /** The call of which it is an attempt, itself in the common case; null: not known yet. @type {Call | null} */
     this.owner = alone ? this : null
@@ -134,25 +125,6 @@ export class Call {
     this.event('queueStart', this.startNs)
   }
 
-  /** A dispatcher below has hooks too: all are called. @param {Owner} config */
-  join ({ hooks, source }) {
-    if (hooks === null || this.closed || source === this.sources) return
-    const sources = Array.isArray(this.sources) ? this.sources : [this.sources]
-    if (sources.includes(source)) return
-    this.sources = [...sources, source]
-    this.observed ??= hooks.observe()
-    const before = this.hooks
-    this.hooks = hooks
-    // The other hooks have had the events with which it begins.
-    if (this.opened || before.receivers === null) this.starts()
-    if (this.opened) {
-      this.opened = false
-      this.tell()
-    }
-    this.hooks = /** @type {Hooks} */ (mergeHooks([before, hooks]))
-    this.loud = this.hooks.receivers !== null
-  }
-
   /**
    * A handler above is reached: what calls it, because it starts or fails, is an attempt of the call.
    * @returns {Call | null} to be given to `leave()`
@@ -193,9 +165,9 @@ export class Call {
     if (news !== null) this.news = this.news === null ? news : [...this.news, ...news]
     from.news = null
     from.owner = this
-    for (const attempt of attempts) attempt.loud ||= this.loud
+    // The hooks of the uppermost dispatcher are called, no others.
+    for (const attempt of attempts) attempt.loud = this.loud
     this.observed = from.observed ?? this.observed
-    this.join({ hooks: from.hooks, source: /** @type {object} */ (from.sources) })
   }
 
   /** The request is about to be written on the connection of its line. */
@@ -458,8 +430,7 @@ export class Call {
 
 /** @param {Call} call */
 function tellAll (call) {
-  const { hooks, makers } = call
-  const { receivers } = hooks
+  const { receivers, timings } = call.hooks
   if (receivers !== null && !call.opened) {
     call.opened = true
     const event = new MadeEvent(null, 'callStart', call.beganNs)
@@ -471,15 +442,12 @@ function tellAll (call) {
   }
   if (!call.closed) return
   call.context = null
-  for (const receiver of hooks.timings) callHook(receiver, call.timing, makers)
+  for (const hook of timings) callHook(hook, call.timing)
 }
 
-/**
- * @param {import('./hooks.js').Receiver[] | null | undefined} receivers
- * @param {TimingEvent} event @param {Call} call
- */
-function tellOne (receivers, event, call) {
-  if (!receivers) return
+/** @param {import('./hooks.js').Hook[] | null | undefined} hooks @param {TimingEvent} event @param {Call} call */
+function tellOne (hooks, event, call) {
+  if (!hooks) return
   event.settle(call.timing)
-  for (const receiver of receivers) callHook(receiver, event, call.makers)
+  for (const hook of hooks) callHook(hook, event)
 }

@@ -26,31 +26,17 @@ import { EVENTS } from './events.js'
  * @property {(timing: import('./record.js').Timing) => void} end the call has ended
  */
 
-/** Hooks that are running, the innermost first. @typedef {{hook: unknown, outer: Running | null}} Running */
+/** @typedef {(news: any) => unknown} Hook */
 
 export const kObserver = Symbol('onewrite observer')
 
 let failures = 0
 /** `hooksDisabled` was given to `install()`: no request that begins calls a hook. */
 let off = false
-/** @type {Running | null} */
-let running = null
-/** The same for what a hook does after it has returned a promise. @type {AsyncLocalStorage<Running> | null} */
+/** A hook is on the stack. */
+let running = false
+/** Holds true in what a hook does after it has returned a promise. @type {AsyncLocalStorage<boolean> | null} */
 let afterwards = null
-/** One method that is called. */
-export class Receiver {
-  /** What runs while this hook runs for a request that no hook has made. @type {Running} */
-  alone
-
-  /** @param {(news: any) => unknown} method @param {TimingListener | null} listener on which it is called */
-  constructor (method, listener = null) {
-    this.method = method
-    this.listener = listener
-    this.alone = { hook: listener ?? method, outer: null }
-    /** It is an async function, or has returned an object, which may be a promise. */
-    this.returnsPromises = types.isAsyncFunction(method)
-  }
-}
 
 /** @param {boolean} now */
 export function switchHooksOff (now) { off = now }
@@ -63,18 +49,11 @@ export function hookFailures () {
   return failures
 }
 
-/**
- * @param {import('node:async_hooks').AsyncResource} context of a request that begins
- * @returns {Running | null} the hooks that make it: they are not called for it
- */
-export function runningHooks (context) {
-  return running ?? (afterwards === null ? null : context.runInAsyncScope(afterwards.getStore, afterwards) ?? null)
-}
-
 /** @returns {boolean} a hook is on the stack */
-export function isInHook () {
-  return running !== null
-}
+export function isInHook () { return running }
+
+/** @returns {boolean} a hook makes the request that begins: it calls no hook, or an exporter would never end */
+export function isMadeByHook () { return running || (afterwards !== null && afterwards.getStore() === true) }
 
 /** Cannot throw: `error` may be any value, also one whose every property throws. @param {unknown} error */
 function swallow (error) {
@@ -112,18 +91,14 @@ export function safely (run) {
   }
 }
 
-/** @param {Receiver} receiver @param {any} news an event, or the record @param {Running | null} makers of the call */
-export function callHook (receiver, news, makers) {
-  const { alone, listener, method } = receiver
-  if (makers !== null && includes(makers, alone.hook)) return
+/** @param {Hook} hook @param {any} news an event, or the record */
+export function callHook (hook, news) {
   const before = running
-  running = makers === null ? alone : { hook: alone.hook, outer: makers }
+  running = true
   try {
-    const result = receiver.returnsPromises || afterwards !== null
-      ? (afterwards ??= new AsyncLocalStorage()).run(running, () => method.call(listener, news))
-      : method.call(/** @type {any} */ (listener), news)
+    const result = afterwards === null ? hook(news) : afterwards.run(true, hook, news)
     if (typeof result === 'object' && result !== null) {
-      receiver.returnsPromises = true
+      afterwards ??= new AsyncLocalStorage()
       watchResult(result)
     }
   } catch (error) {
@@ -133,29 +108,29 @@ export function callHook (receiver, news, makers) {
   }
 }
 
-/** @param {Running | null} makers @param {unknown} hook */
-function includes (makers, hook) {
-  for (; makers !== null; makers = makers.outer) if (makers.hook === hook) return true
-  return false
+/** @param {any} method @param {TimingListener} [listener] on which it is called @returns {Hook} */
+function hookOf (method, listener) {
+  if (types.isAsyncFunction(method)) afterwards ??= new AsyncLocalStorage()
+  return (news) => method.call(listener, news)
 }
 
 /**
  * By event, who gets it, in order; null: nobody. Then the event is not made, and the clock is not read for it.
  * @param {any[]} listeners
- * @returns {Record<import('./events.js').EventName, Receiver[] | null> | null} null: there are no listeners
+ * @returns {Record<import('./events.js').EventName, Hook[] | null> | null} null: there are no listeners
  */
 function receiversOf (listeners) {
   if (listeners.length === 0) return null
   return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
     const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
     const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent]
-      .filter((method) => method !== undefined).map((method) => new Receiver(method, listener)))
+      .filter((method) => method !== undefined).map((method) => hookOf(method, listener)))
     return [name, receivers.length === 0 ? null : receivers]
   })))
 }
 
 export class Hooks {
-  /** @param {Receiver[]} timings @param {any[]} listeners */
+  /** @param {Hook[]} timings @param {any[]} listeners */
   constructor (timings, listeners) {
     this.timings = timings
     this.listeners = listeners
@@ -183,8 +158,11 @@ export function resolveHooks (options, config) {
     throw invalidOption('listener must be an object with methods such as onCallEnd')
   }
   if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
-  return new Hooks(onTiming === null ? [] : [new Receiver(onTiming)], listener === null ? [] : [listener])
+  return new Hooks(onTiming === null ? [] : [hookOf(onTiming)], listener === null ? [] : [listener])
 }
+
+/** Of a request that a hook makes. */
+export const NO_HOOKS = new Hooks([], [])
 
 /** @param {Hooks[]} several @returns {Hooks | null} that calls the hooks of all, in order; null: there are none */
 export function mergeHooks (several) {

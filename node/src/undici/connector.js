@@ -14,7 +14,6 @@ import { peerOf } from './origin.js'
  * @typedef {object} OfClient
  * @property {import('../timing/hooks.js').Hooks | null} hooks
  * @property {boolean} timed the clients take times; there may be hooks later
- * @property {object} source the same in all copies of a config
  * @property {boolean} noDelay false: the user asked for Nagle's algorithm
  * @property {Connecting} [connecting] of a proxy agent
  */

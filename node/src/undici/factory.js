@@ -27,7 +27,7 @@ export function configOf (options, besideUndicis = true, connect = undefined) {
   const asked = resolveConfig(options, besideUndicis)
   const config = asked.disabled || baseIsSupported() ? asked : { ...asked, disabled: true }
   const hooks = resolveHooks(options, config)
-  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false, source: {} }
+  return { ...config, hooks, timed: hooks !== null, noDelay: connect?.noDelay !== false }
 }
 
 /** Where a client has its connection. Hidden: programs get clients by the event 'connect'. */

@@ -10,7 +10,6 @@ import { Call } from '../timing/call.js'
 import { nowNs } from '../timing/clock.js'
 import { originOf, peerOf } from './origin.js'
 
-/** @typedef {import('../timing/call.js').Owner} Owner */
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 
 const LEGACY = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
@@ -37,7 +36,6 @@ function isAccepted (handler, opts) {
 }
 
 /**
- * @param {Owner} config
  * @param {Hooks} hooks
  * @param {any} opts of a dispatch; read, never changed, copied or kept
  * @param {any} handler
@@ -46,11 +44,11 @@ function isAccepted (handler, opts) {
  * @param {boolean} above see `Call`
  * @returns {Handler | null} null: undici refuses the handler or the options, in its own way
  */
-export function handlerFor (config, hooks, opts, handler, origin, alone, above) {
+export function handlerFor (hooks, opts, handler, origin, alone, above) {
   try {
     if (!isAccepted(handler, opts)) return null
     const Style = typeof handler.onRequestStart === 'function' ? ControllerHandler : LegacyHandler
-    return new Style(config, hooks, opts, handler, origin, alone, above)
+    return new Style(hooks, opts, handler, origin, alone, above)
   } catch {
     return null
   }
@@ -75,13 +73,13 @@ function passBodySent (chunk) { return this.inner?.onBodySent(chunk) }
 
 export class Handler extends Call {
   /**
-   * @param {Owner} config @param {Hooks} hooks @param {any} opts @param {any} inner
+   * @param {Hooks} hooks @param {any} opts @param {any} inner
    * @param {string | undefined} origin @param {boolean} alone @param {boolean} above
    */
-  constructor (config, hooks, opts, inner, origin, alone, above) {
+  constructor (hooks, opts, inner, origin, alone, above) {
     // The handlers of undici's own functions have their asynchronous context.
     const context = inner instanceof AsyncResource ? inner : new AsyncResource('OnewriteCall', MANUAL)
-    super(config, hooks, context, textOf(opts.method), origin ?? textOf(opts.origin), textOf(opts.path), alone, above)
+    super(hooks, context, textOf(opts.method), origin ?? textOf(opts.origin), textOf(opts.path), alone, above)
     this.inner = inner
     this.signal = opts.signal
     /** @type {((chunk: any) => any) | undefined} */
