@@ -106,24 +106,30 @@ export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) 
 }
 
 /**
- * The base library's options: the user's without ours, with others in the place of some. An instance of a class is read
- * only when the base library reads it, because it may have getters and inherited values.
+ * Options in an object of its own. What an instance of a class inherits, or has as getters, counts too.
  * @param {any} options
- * @param {Record<PropertyKey, unknown>} [others]
  * @returns {any}
  */
-export function withoutOurs (options, others = {}) {
-  if (options === null || typeof options !== 'object') return options
-  const isHidden = (/** @type {PropertyKey} */ key) => OPTIONS.has(/** @type {string} */ (key))
-  return new Proxy({}, {
-    get: (_, key) => key in others ? others[key] : isHidden(key) ? undefined : options[key],
-    getPrototypeOf: () => Object.getPrototypeOf(options),
-    has: (_, key) => key in others || (!isHidden(key) && key in options),
-    ownKeys: () => [...new Set([options, others].flatMap(Reflect.ownKeys))].filter((key) => !isHidden(key)),
-    getOwnPropertyDescriptor (_, key) {
-      const from = key in others ? others : options
-      const enumerable = Object.getOwnPropertyDescriptor(from, key)?.enumerable === true
-      return { value: from[key], enumerable, configurable: true, writable: true }
+export function copyOf (options) {
+  /** @type {any} */
+  const copy = {}
+  for (let from = options; from && from !== Object.prototype; from = Object.getPrototypeOf(from)) {
+    for (const name of Object.getOwnPropertyNames(from)) {
+      if (name !== 'constructor' && !Object.hasOwn(copy, name)) copy[name] = options[name]
     }
-  })
+  }
+  return copy
+}
+
+/**
+ * The base library's options: the user's without ours, with others in the place of some.
+ * @param {any} options
+ * @param {Record<string, unknown>} [others]
+ * @returns {any}
+ */
+export function withoutOurs (options, others) {
+  if (options === null || typeof options !== 'object') return options
+  const copy = { ...copyOf(options), ...others }
+  for (const name of OPTIONS) delete copy[name]
+  return copy
 }

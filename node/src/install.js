@@ -3,7 +3,7 @@
 import { CURRENT, globalDispatchers, LEGACY } from './undici/before.js'
 import * as undici from 'undici'
 import { base } from './base-version.js'
-import { resolveConfig } from './config.js'
+import { copyOf, resolveConfig } from './config.js'
 import { guardStatus } from './http/guard.js'
 import { hookFailures, mergeHooks, switchHooksOff } from './timing/hooks.js'
 import { Agent } from './undici/agent.js'
@@ -61,7 +61,7 @@ export class Installation {
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function install (added = {}) {
-  const { onTiming, listener, ...given } = allOf(added)
+  const { onTiming, listener, ...given } = copyOf(added)
   const all = { ...options, ...given }
   const { disabled, hooks } = configOf({ ...all, onTiming, listener })
   if (disabled) {
@@ -89,15 +89,6 @@ export function install (added = {}) {
     undici.setGlobalDispatcher(agent)
   }
   return new Installation(hooks)
-}
-
-/** @param {any} options that may be an instance of a class with getters @returns {any} a copy with what they return */
-function allOf (options) {
-  const names = new Set()
-  for (let from = options; from && from !== Object.prototype; from = Object.getPrototypeOf(from)) {
-    for (const name of Object.getOwnPropertyNames(from)) if (name !== 'constructor') names.add(name)
-  }
-  return Object.fromEntries([...names].map((name) => [name, options[name]]))
 }
 
 /** @param {string} name of the class of the global dispatcher */

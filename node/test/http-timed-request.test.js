@@ -205,8 +205,8 @@ describe('a call that the caller ends', () => {
     const limits = /** @type {typeof cases} */ ({
       'axios, timeout': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'wait'],
       'got, timeout': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, timeout: { request: 2500 }, ...noRetry }), 'error', 'timeout', 'wait'],
-      'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'error', 'timeout', 'wait'],
-      'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'error', 'timeout', 'wait']
+      'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'cancelled', 'cancelled', 'wait'],
+      'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'cancelled', 'cancelled', 'wait']
     })
     for (const [name, one] of Object.entries(limits)) check(name, one)
   })

@@ -2,10 +2,10 @@
 
 import http from 'node:http'
 import https from 'node:https'
-import { mostHeld, resolveConfig, setsNoDelay, withoutOurs } from '../config.js'
+import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
 import { hide } from '../patch.js'
 import { connectionOf, detach } from '../timing/connection.js'
-import { hooksOf, isMadeByHook, NO_HOOKS, resolveHooks } from '../timing/hooks.js'
+import { hooksOf, resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
 import { followed, timeRequest } from './timed-request.js'
@@ -48,7 +48,7 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
   constructor (options) {
     // Node takes null.
     const state = stateOf(options ?? {})
-    super(withoutOurs(options))
+    super(options)
     hide(this, kState, state)
   }
 
@@ -76,9 +76,7 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     const state = this[kState]
     if (state.config.disabled) return super.addRequest(request, options, ...rest)
     const hooks = hooksOf(state)
-    const call = hooks === null
-      ? null
-      : timeRequest(request, Object(options), isMadeByHook() ? NO_HOOKS : hooks, state.onSocket)
+    const call = hooks === null ? null : timeRequest(request, Object(options), hooks, state.onSocket)
     if (call === null && state.onSocket !== null) request.once('socket', state.onSocket)
     try {
       super.addRequest(request, options, ...rest)

@@ -10,7 +10,6 @@ import { errorMonitor } from 'node:events'
 import { errorKind } from '../errors.js'
 import { hide } from '../patch.js'
 import { Call } from '../timing/call.js'
-import { nowNs } from '../timing/clock.js'
 import { Connection, connectionOf } from '../timing/connection.js'
 
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
@@ -100,18 +99,18 @@ class TimedRequest extends Call {
   /** @param {Connection | null} connection */
   connected (connection) {
     connection?.opened()
-    if (!this.running) return
+    if (this.outcome !== undefined) return
     this.acquired()
     this.tell()
   }
 
-  /** Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived. */
-  isSent () {
-    const { request, socket } = this
-    if (this.connection?.writing !== false) return false
-    if (request.writableFinished) return true
-    // What is under way has been taken.
-    return request.writableEnded && socket?.writableLength <= this.connection.inFlight
+  /** @param {boolean} [interim] */
+  captureWrites (interim) {
+    const { connection, request, socket } = this
+    // Under TLS 'finish' comes one turn after the last byte was passed on, when the response may have arrived.
+    this.sent ||= request?.writableFinished === true ||
+      (request?.writableEnded === true && socket?.writableLength <= (connection?.inFlight ?? 0))
+    super.captureWrites(interim)
   }
 
   /** @param {any} response whose head is there */
@@ -142,9 +141,8 @@ class TimedRequest extends Call {
     this.responseEnd()
     this.tell()
     // A program may leave a response unread, as needle does at a redirect: then the request never closes.
-    if (response.readableFlowing !== true) {
-      setImmediate(() => { if (this.running) this.over(response.readableEnded && !this.socket.destroyed) })
-    }
+    if (response.readableFlowing === true) return
+    setImmediate(() => { if (this.outcome === undefined) this.over(response.readableEnded && !this.socket.destroyed) })
   }
 
   /** @param {any} error */
@@ -155,7 +153,7 @@ class TimedRequest extends Call {
     this.givenUp ??= this.request.destroyed && byCaller
     this.failure ??= this.givenUp ? this.causeOf(error) : error
     // Listeners, such as a tracer that ends its span, are called after this.
-    if (!this.running) return
+    if (this.outcome !== undefined) return
     this.captureWrites()
     this.progress()
   }
@@ -166,8 +164,8 @@ class TimedRequest extends Call {
     // The program may have removed the listener for 'socket'.
     const socket = this.socket ?? request.socket
     this.leaveRequest()
-    if (!this.running) return
-    if (response !== null && !this.answered) this.head(response.statusCode)
+    if (this.outcome !== undefined) return
+    if (response !== null && this.responseStartNs === 0) this.head(response.statusCode)
     if (response?.upgrade) return this.over(false)
     if (response?.complete) {
       this.responseEnd()
@@ -217,18 +215,7 @@ class TimedRequest extends Call {
     if (error?.syscall !== undefined) return error
     const kind = error === undefined || isHangUp(error) ? 'other' : errorKind(error)
     if (kind !== 'other') return error
-    return { name: this.isTimedOut() ? 'TimeoutError' : 'AbortError', message: 'destroyed by the caller' }
-  }
-
-  /** A timeout of the socket has expired: it was idle for as long. */
-  isTimedOut () {
-    const ms = this.socket?.timeout
-    const connection = this.connection ?? this.line?.connection
-    if (!ms || !connection) return false
-    const { startNs, lastReadNs, lastWriteNs } = connection
-    const connectedNs = (this.steps ?? connection.steps)?.connectEndNs ?? 0
-    const idleNs = nowNs() - Math.max(startNs, this.acquiredNs, lastReadNs, lastWriteNs, connectedNs)
-    return idleNs >= (ms - 1) * 1e6
+    return { name: 'AbortError', message: 'destroyed by the caller' }
   }
 }
 

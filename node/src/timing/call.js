@@ -95,10 +95,12 @@ export class Call {
     this.closing = false
     // The call has ended.
     this.closed = false
-    // The view that hooks get.
+    // The views that hooks get: of the call, and of the attempt.
     this.record = /** @type {Timing | null} */ (null)
-    if (!above && hooks.receivers !== null) this.starts()
-    if (this.owner !== null) this.tell()
+    this.view = /** @type {import('./record.js').Attempt | null} */ (null)
+    if (!this.loud) return
+    if (!above) this.starts()
+    if (alone) this.tell()
   }
 
   get timing () { return (this.record ??= new Timing(this)) }
@@ -113,12 +115,6 @@ export class Call {
 
   /** @returns {Call | undefined} */
   get lastAttempt () { return this.attempts === null ? this : this.attempts[this.attempts.length - 1] }
-
-  /** The attempt has not ended. */
-  get running () { return this.outcome === undefined }
-
-  /** The final response has begun. */
-  get answered () { return this.responseStartNs !== 0 }
 
   starts () {
     this.event('attemptStart', this.startNs)
@@ -212,26 +208,24 @@ export class Call {
     }
   }
 
-  /** The base library has passed all of the request to the socket, and the socket to the kernel. */
-  isSent () { return this.sent && this.connection?.writing === false }
-
-  /** @param {Connection} connection on which something was written */
-  noteRequestStart (connection) {
-    if (this.requestStartNs !== 0) return
-    this.requestStartNs = Math.max(connection.firstWriteNs, this.acquiredNs)
-    this.event('requestStart', this.requestStartNs)
-  }
-
-  /** Takes over the connection's counts, because the response or the next message of a pipeline has begun. */
-  captureWrites () {
+  /**
+   * Takes over the connection's counts, because the response or the next message of a pipeline has begun.
+   * @param {boolean} [interim] the response is an interim one: what is left of the request may follow
+   */
+  captureWrites (interim = false) {
     const { connection } = this
     if (connection === null || this.captured || this.outcome !== undefined) return
-    this.captured = true
     if (connection.multiplexed || connection.lastWriteNs === 0) return
-    this.noteRequestStart(connection)
+    if (this.requestStartNs === 0) {
+      this.requestStartNs = Math.max(connection.firstWriteNs, this.acquiredNs)
+      if (this.loud) this.event('requestStart', this.requestStartNs)
+    }
+    const isSent = this.sent && !connection.writing
+    if (interim && !isSent) return
+    this.captured = true
     this.bytesSent = connection.bytesOut
     this.writes = connection.writes
-    if (!this.isSent()) return
+    if (!isSent) return
     this.requestEndNs = Math.max(connection.lastWriteNs, this.requestStartNs + 1)
     const event = this.loud ? this.event('requestEnd', this.requestEndNs) : null
     if (event === null) return
@@ -244,11 +238,9 @@ export class Call {
 
   /** An interim response is no answer: the request may still be sent. @param {number} status */
   interim (status) {
-    if (this.outcome !== undefined || this.answered) return
-    const { connection } = this
+    if (this.outcome !== undefined || this.responseStartNs !== 0) return
     if (this.top.hooks.receivers !== null) {
-      if (this.isSent()) this.captureWrites()
-      else if (connection !== null && connection.lastWriteNs !== 0) this.noteRequestStart(connection)
+      this.captureWrites(true)
       // Of 100 the program hears first, and may have sent the body by now.
       const event = status === 100 ? null : this.event('informational', this.firstByteNs || nowNs())
       if (event !== null) event.status = status
@@ -256,11 +248,16 @@ export class Call {
     this.firstByteNs = 0
   }
 
-  /** The head of the final response. @param {number} status */
+  /** The head of a response. @param {number} status */
   head (status) {
     if (this.outcome !== undefined) return
+    const isAttempt = this.attempts === null || this.isAttempt
+    if (status < 200 && status !== 101) {
+      if (isAttempt) this.interim(status)
+      return
+    }
     this.status = status
-    if (this.attempts !== null && !this.isAttempt) return
+    if (!isAttempt) return
     if (this.firstByteNs === 0) this.firstByteNs = nowNs()
     this.captureWrites()
     this.responseStartNs = this.firstByteNs
@@ -275,7 +272,7 @@ export class Call {
 
   /** The last byte of the response was read. */
   responseEnd () {
-    if (this.outcome !== undefined || this.responseEndNs !== 0 || !this.answered) return
+    if (this.outcome !== undefined || this.responseEndNs !== 0 || this.responseStartNs === 0) return
     const now = this.responseEndNs = nowNs()
     if (this.observed !== null) this.progress()
     const event = this.loud ? this.event('responseEnd', now) : null
@@ -350,7 +347,7 @@ export class Call {
 
   /** @returns {Phase} the phase in which a call with a connection failed */
   failedOn () {
-    if (this.answered) return 'receive'
+    if (this.responseStartNs !== 0) return 'receive'
     const isSent = this.connection?.multiplexed ? this.sent : this.requestEndNs !== 0
     return isSent ? 'wait' : 'send'
   }

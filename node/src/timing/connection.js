@@ -56,7 +56,6 @@ export class Connection {
   socket = null
   firstWriteNs = 0
   lastWriteNs = 0
-  lastReadNs = 0
   writes = 0
   bytesOut = 0
   /** The kernel has not taken everything yet. */
@@ -211,7 +210,12 @@ export class Connection {
     this.bytesOut += bytes
     this.writes++
     return (error) => {
-      this.written()
+      this.inFlight = 0
+      // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
+      if (this.writing && this.socket !== null && !this.socket.destroyed) {
+        this.writing = false
+        this.lastWriteNs = nowNs()
+      }
       callback(error)
     }
   }
@@ -219,18 +223,16 @@ export class Connection {
   /** @param {any} socket */
   afterWrite (socket) {
     this.lastWriteNs = nowNs()
-    // The write is done when it was called back: the kernel took all of it at once.
-    this.writing = this.inFlight !== 0 &&
-      (socket.connecting === true || socket.secureConnecting === true || unsent(socket._handle) > 0)
-  }
-
-  written () {
-    this.inFlight = 0
-    // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
-    if (this.writing && this.socket !== null && !this.socket.destroyed) {
+    if (this.inFlight === 0) {
+      // It was called back: the kernel took all of it at once.
       this.writing = false
-      this.lastWriteNs = nowNs()
+      return
     }
+    // Under TLS the handle below has what libuv has not yet passed to the kernel: the TLS handle reports the end of a
+    // write one turn later, when the response may have arrived.
+    const handle = socket._handle
+    this.writing = socket.connecting === true || socket.secureConnecting === true ||
+      ((handle?._parent ?? handle)?.writeQueueSize ?? 0) > 0
   }
 }
 
@@ -260,7 +262,8 @@ export function detach (socket) {
 const counted = {
   _write (chunk, encoding, callback) {
     const connection = this[kConnection]
-    const done = connection.beforeWrite(sizeOf(chunk, encoding), chunk.length, callback)
+    const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength
+    const done = connection.beforeWrite(bytes, chunk.length, callback)
     connection.originals._write.call(this, chunk, encoding, done)
     connection.afterWrite(this)
   },
@@ -269,7 +272,7 @@ const counted = {
     let bytes = 0
     let length = 0
     for (const { chunk, encoding } of chunks) {
-      bytes += sizeOf(chunk, encoding)
+      bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength
       length += chunk.length
     }
     const done = connection.beforeWrite(bytes, length, callback)
@@ -286,8 +289,7 @@ function push (chunk, encoding) {
   const connection = this[kConnection]
   const { call, originals } = connection
   if (call === null || chunk === null) return originals.push.call(this, chunk, encoding)
-  const now = connection.lastReadNs = nowNs()
-  if (call.firstByteNs === 0) call.firstByteNs = now
+  if (call.firstByteNs === 0) call.firstByteNs = nowNs()
   const more = originals.push.call(this, chunk, encoding)
   call.readOn()
   return more
@@ -295,18 +297,3 @@ function push (chunk, encoding) {
 
 /** The same where reads are noted. @type {typeof counted} */
 const countedBothWays = { ...counted, push }
-
-/** @param {any} chunk @param {any} encoding */
-function sizeOf (chunk, encoding) {
-  if (typeof chunk !== 'string') return chunk.byteLength
-  return encoding === 'latin1' || encoding === 'binary' ? chunk.length : Buffer.byteLength(chunk, encoding)
-}
-
-/**
- * Bytes that libuv has not yet passed to the kernel. Under TLS the handle below has them: the TLS handle reports the
- * end of a write one turn later, when the response may have arrived.
- * @param {any} handle
- */
-function unsent (handle) {
-  return (handle?._parent ?? handle)?.writeQueueSize ?? 0
-}

@@ -41,8 +41,15 @@ let afterwards = null
 /** @param {boolean} now */
 export function switchHooksOff (now) { off = now }
 
-/** @param {{hooks: Hooks | null}} config @returns {Hooks | null} for a request that begins; null: there are none */
-export function hooksOf (config) { return off ? null : config.hooks }
+/**
+ * @param {{hooks: Hooks | null}} config
+ * @returns {Hooks | null} for a request that begins; null: there are none. A request that a hook makes calls no hook:
+ *   an exporter would never end.
+ */
+export function hooksOf ({ hooks }) {
+  if (off || hooks === null) return null
+  return running || (afterwards !== null && afterwards.getStore() === true) ? NO_HOOKS : hooks
+}
 
 /** @returns {number} how many hooks have failed in this process */
 export function hookFailures () {
@@ -51,9 +58,6 @@ export function hookFailures () {
 
 /** @returns {boolean} a hook is on the stack */
 export function isInHook () { return running }
-
-/** @returns {boolean} a hook makes the request that begins: it calls no hook, or an exporter would never end */
-export function isMadeByHook () { return running || (afterwards !== null && afterwards.getStore() === true) }
 
 /** Cannot throw: `error` may be any value, also one whose every property throws. @param {unknown} error */
 function swallow (error) {
@@ -108,10 +112,10 @@ export function callHook (hook, news) {
   }
 }
 
-/** @param {any} method @param {TimingListener} [listener] on which it is called @returns {Hook} */
-function hookOf (method, listener) {
+/** @param {any} method @returns {any} the same */
+function noticed (method) {
   if (types.isAsyncFunction(method)) afterwards ??= new AsyncLocalStorage()
-  return (news) => method.call(listener, news)
+  return method
 }
 
 /**
@@ -123,9 +127,10 @@ function receiversOf (listeners) {
   if (listeners.length === 0) return null
   return /** @type {any} */ (Object.fromEntries(EVENTS.map((name) => {
     const own = `on${name[0]?.toUpperCase()}${name.slice(1)}`
-    const receivers = listeners.flatMap((listener) => [listener[own], listener.onEvent]
-      .filter((method) => method !== undefined).map((method) => hookOf(method, listener)))
-    return [name, receivers.length === 0 ? null : receivers]
+    const hooks = listeners.flatMap((listener) => [listener[own], listener.onEvent]
+      .filter((method) => method !== undefined).map(noticed)
+      .map((method) => (/** @type {any} */ event) => method.call(listener, event)))
+    return [name, hooks.length === 0 ? null : hooks]
   })))
 }
 
@@ -158,7 +163,7 @@ export function resolveHooks (options, config) {
     throw invalidOption('listener must be an object with methods such as onCallEnd')
   }
   if (config.disabled || config.hooksDisabled || (onTiming === null && listener === null)) return null
-  return new Hooks(onTiming === null ? [] : [hookOf(onTiming)], listener === null ? [] : [listener])
+  return new Hooks(onTiming === null ? [] : [noticed(onTiming)], listener === null ? [] : [listener])
 }
 
 /** Of a request that a hook makes. */

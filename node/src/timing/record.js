@@ -21,18 +21,22 @@ const SHORTCUTS = ['status', 'connId', 'reused', 'proxy',
 const OF_ATTEMPT = ['index', 'outcome', 'status', 'connId', 'reused', 'queueNs', 'dnsNs', 'connectNs', 'tlsNs',
   'sendNs', 'waitNs', 'receiveNs', 'idleNs', 'connRequests', 'proxy', 'bytesSent', 'writes', 'bytesReceived', 'totalNs']
 
+/** @type {(values: Values) => Call} */
+let callOf
+
 /** What an attempt has, and the record of a call from its last attempt. A phase that did not happen is absent. */
 class Values {
   #call
-  #ofLast
 
-  /** @internal @param {Call} call @param {boolean} ofLast its last attempt is read, not itself */
-  constructor (call, ofLast) {
-    this.#call = call
-    this.#ofLast = ofLast
+  /** @internal @param {Call} call */
+  constructor (call) { this.#call = call }
+
+  static {
+    callOf = (values) => values.#call
   }
 
-  get #attempt () { return this.#ofLast ? this.#call.lastAttempt : this.#call }
+  /** @returns {Call | undefined} */
+  get #attempt () { return this instanceof Timing ? this.#call.lastAttempt : this.#call }
   /** Status code of the final response. */
   get status () { return this.#attempt?.status }
   /** Number of the connection, unique in this thread. */
@@ -59,77 +63,56 @@ class Values {
 
 /** One try of a call. */
 export class Attempt extends Values {
-  #call
-
-  /** @internal @param {Call} call */
-  constructor (call) {
-    super(call, false)
-    this.#call = call
-  }
-
   /** 0, 1, … */
-  get index () { return this.#call.index }
+  get index () { return callOf(this).index }
   /** Absent while it runs. */
-  get outcome () { return /** @type {Outcome} */ (this.#call.outcome) }
+  get outcome () { return /** @type {Outcome} */ (callOf(this).outcome) }
   /** The phase in which it failed. */
-  get errorPhase () { return this.#call.errorPhase }
+  get errorPhase () { return callOf(this).errorPhase }
   /** How long a reused connection had been idle, ns. */
-  get idleNs () { return this.#call.idleNs }
+  get idleNs () { return callOf(this).idleNs }
   /** Requests on this connection, this one included. */
-  get connRequests () { return this.#call.connRequests }
+  get connRequests () { return callOf(this).connRequests }
   /** Head and body as passed to the socket (before TLS), bytes. */
-  get bytesSent () { return this.#call.bytesSent }
+  get bytesSent () { return callOf(this).bytesSent }
   /** Writes to the socket that carried the request. */
-  get writes () { return this.#call.writes }
+  get writes () { return callOf(this).writes }
   /** Body bytes of the response as read (before decompression). */
-  get bytesReceived () { return this.#call.answered ? this.#call.bytesReceived : undefined }
+  get bytesReceived () { return callOf(this).responseStartNs === 0 ? undefined : callOf(this).bytesReceived }
   /** The whole attempt, ns; absent while it runs. */
-  get totalNs () { return phase(this.#call, 'total') }
+  get totalNs () { return phase(callOf(this), 'total') }
   /** What `console.log()` shows. */
   [Symbol.for('nodejs.util.inspect.custom')] () { return canonical(this, OF_ATTEMPT) }
 }
 
 export class Timing extends Values {
-  #call
-  /** @type {Attempt[] | null} */
-  #attempts = null
-
-  /** @internal @param {Call} call */
-  constructor (call) {
-    super(call, true)
-    this.#call = call
-  }
-
   /** The id given with `withTimingId()`. */
-  get id () { return this.#call.id }
-  get method () { return this.#call.method }
+  get id () { return callOf(this).id }
+  get method () { return callOf(this).method }
   /** Without passwords and secrets of the query. */
-  get url () { return redactUrl(urlOf(this.#call.origin, this.#call.path)) }
+  get url () { return redactUrl(urlOf(callOf(this).origin, callOf(this).path)) }
   /** As the caller saw it; absent while the call runs. */
-  get outcome () { return /** @type {Outcome} */ (this.#call.closed ? this.#call.outcome : undefined) }
-  get errorKind () { return this.#call.errorKind }
+  get outcome () { return /** @type {Outcome} */ (callOf(this).closed ? callOf(this).outcome : undefined) }
+  get errorKind () { return callOf(this).errorKind }
   /** The phase in which the call failed. */
-  get errorPhase () { return this.#call.errorPhase }
+  get errorPhase () { return callOf(this).errorPhase }
   /** The final status that the caller got, or that of the last attempt. */
-  get status () { return this.#call.status ?? super.status }
+  /** @returns {number | undefined} */
+  get status () { return callOf(this).status ?? super.status }
   /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
-  get startedAtUnixNs () { return unixNs(this.#call.beganNs) }
+  get startedAtUnixNs () { return unixNs(callOf(this).beganNs) }
   /** Monotonic clock at the start, ns. */
-  get startedAtMonoNs () { return this.#call.beganNs }
+  get startedAtMonoNs () { return callOf(this).beganNs }
   /** The whole call, ns; until now while it runs. */
-  get totalNs () { return (this.#call.closed ? this.#call.endNs : nowNs()) - this.#call.beganNs }
+  get totalNs () { return (callOf(this).closed ? callOf(this).endNs : nowNs()) - callOf(this).beganNs }
 
   /**
    * One per try, in order. Empty when an interceptor such as undici's cache answered.
    * @returns {readonly Attempt[]}
    */
   get attempts () {
-    const calls = this.#call.attempts ?? [this.#call]
-    if (this.#attempts?.length !== calls.length) {
-      this.#attempts = calls.map((call) => new Attempt(call))
-      Object.freeze(this.#attempts)
-    }
-    return /** @type {Attempt[]} */ (this.#attempts)
+    const calls = callOf(this).attempts ?? [callOf(this)]
+    return Object.freeze(calls.map((call) => (call.view ??= new Attempt(call))))
   }
 
   /** The last attempt. @returns {Attempt | undefined} */

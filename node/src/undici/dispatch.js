@@ -1,7 +1,7 @@
 /** What our dispatchers do with a request before undici gets it. The options reach undici as they are. */
 
 import { hide } from '../patch.js'
-import { afterHook, hooksOf, isInHook, isMadeByHook, NO_HOOKS } from '../timing/hooks.js'
+import { afterHook, hooksOf, isInHook, NO_HOOKS } from '../timing/hooks.js'
 import { Handler, handlerFor } from './handlers.js'
 import { originOf } from './origin.js'
 
@@ -61,18 +61,18 @@ export function callOf (self, opts, handler, place) {
   const config = /** @type {ClientConfig} */ (self[kConfig])
   if (!config.timed) return null
   // A dispatcher of ours above has begun the call, or the attempt.
-  if (handler instanceof Handler && handler.line === null && handler.running) return handler
+  if (handler instanceof Handler && handler.line === null && handler.outcome === undefined) return handler
   const hooks = hooksOf(config)
   if (hooks === null) return null
   if (place === 'above') nesting = true
   // undici 7 hides a handler of ours in one of its own from a client.
   const alone = !nesting && place === undefined
-  return handlerFor(isMadeByHook() ? NO_HOOKS : hooks, opts, handler, self[kOrigin], alone, place === 'above')
+  return handlerFor(hooks, opts, handler, self[kOrigin], alone, place === 'above')
 }
 
 /** @param {Handler} call @param {Dispatch} dispatch a method of `self` @param {any} self @param {any} opts */
 export function send (call, dispatch, self, opts) {
-  if (isInHook()) {
+  if (call.hooks === NO_HOOKS && isInHook()) {
     // It may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
     afterHook(() => send(call, dispatch, self, opts))
     return true

@@ -16,26 +16,11 @@ const LEGACY = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
 const LEGACY_UPGRADE = ['onConnect', 'onError', 'onUpgrade']
 const CONTROLLER = ['onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
 const CONTROLLER_UPGRADE = ['onResponseError', 'onRequestUpgrade']
+const ON_ERROR = ['onResponseError']
 
 /**
- * Whether undici accepts the handler (undici lib/core/util.js, assertRequestHandler). A handler that it refuses must
- * reach it unwrapped: a wrapper has all methods, so the request would be sent before the missing method is noticed.
- * @param {any} handler @param {any} opts
- */
-function isAccepted (handler, opts) {
-  const { onBodySent, onRequestSent } = handler
-  if (onBodySent !== undefined && typeof onBodySent !== 'function') return false
-  if (onRequestSent !== undefined && typeof onRequestSent !== 'function') return false
-  const isController = typeof handler.onRequestStart === 'function'
-  // undici 7 checks no more, but fails when it calls a missing onResponseError.
-  if (isController && !callsControllersWhenSent) return typeof handler.onResponseError === 'function'
-  const isUpgrade = opts.upgrade || opts.method === 'CONNECT'
-  const needed = isController ? (isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER) : isUpgrade ? LEGACY_UPGRADE : LEGACY
-  for (const name of needed) if (typeof handler[name] !== 'function') return false
-  return true
-}
-
-/**
+ * Of a handler that undici refuses (undici lib/core/util.js, assertRequestHandler) it returns null, because it must
+ * reach undici unwrapped: a wrapper has all methods, so the request would be sent before the missing one is noticed.
  * @param {Hooks} hooks
  * @param {any} opts of a dispatch; read, never changed, copied or kept
  * @param {any} handler
@@ -46,17 +31,21 @@ function isAccepted (handler, opts) {
  */
 export function handlerFor (hooks, opts, handler, origin, alone, above) {
   try {
-    if (!isAccepted(handler, opts)) return null
-    const Style = typeof handler.onRequestStart === 'function' ? ControllerHandler : LegacyHandler
-    return new Style(hooks, opts, handler, origin, alone, above)
+    const { onBodySent, onRequestSent } = handler
+    if (onBodySent !== undefined && typeof onBodySent !== 'function') return null
+    if (onRequestSent !== undefined && typeof onRequestSent !== 'function') return null
+    const isUpgrade = opts.upgrade || opts.method === 'CONNECT'
+    if (typeof handler.onRequestStart !== 'function') {
+      for (const name of isUpgrade ? LEGACY_UPGRADE : LEGACY) if (typeof handler[name] !== 'function') return null
+      return new LegacyHandler(hooks, opts, handler, origin, alone, above)
+    }
+    // undici 7 checks no more, but fails when it calls a missing onResponseError.
+    const needed = callsControllersWhenSent ? isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER : ON_ERROR
+    for (const name of needed) if (typeof handler[name] !== 'function') return null
+    return new ControllerHandler(hooks, opts, handler, origin, alone, above)
   } catch {
     return null
   }
-}
-
-/** @param {unknown} value of an option @returns {string} '' for what undici refuses */
-function textOf (value) {
-  return typeof value === 'string' ? value : value instanceof URL ? value.origin : ''
 }
 
 /** @this {Handler} Set on a handler that a client sends. A mock searches for this method, so it is not on all. */
@@ -79,7 +68,11 @@ export class Handler extends Call {
   constructor (hooks, opts, inner, origin, alone, above) {
     // The handlers of undici's own functions have their asynchronous context.
     const context = inner instanceof AsyncResource ? inner : new AsyncResource('OnewriteCall', MANUAL)
-    super(hooks, context, textOf(opts.method), origin ?? textOf(opts.origin), textOf(opts.path), alone, above)
+    const { method, origin: own, path } = opts
+    // undici refuses what is no text.
+    const from = origin ?? (typeof own === 'string' ? own : own instanceof URL ? own.origin : '')
+    super(hooks, context, typeof method === 'string' ? method : '', from, typeof path === 'string' ? path : '', alone,
+      above)
     this.inner = inner
     this.signal = opts.signal
     /** @type {((chunk: any) => any) | undefined} */
@@ -118,19 +111,6 @@ export class Handler extends Call {
   upgraded (status) {
     this.head(status)
     this.endsHere()
-  }
-
-  /** The handlers above are called with the start. @returns {Call | null} to be given to `leave()` */
-  begins () {
-    const before = this.reach()
-    if (this.attempts === null || this.isAttempt) this.acquired()
-    return before
-  }
-
-  /** @param {number} status */
-  headed (status) {
-    if (status >= 200 || status === 101) this.head(status)
-    else this.interim(status)
   }
 
   /** The handlers above have been called with the response's end. What they throw comes back as an error. */
@@ -194,7 +174,8 @@ function read (error, name) {
 class LegacyHandler extends Handler {
   /** @param {any} abort @param {any} context */
   onConnect (abort, context) {
-    const before = this.begins()
+    const before = this.reach()
+    if (this.attempts === null || this.isAttempt) this.acquired()
     try {
       return this.inner?.onConnect(abort, context)
     } finally {
@@ -204,7 +185,7 @@ class LegacyHandler extends Handler {
 
   /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
   onHeaders (status, headers, resume, text) {
-    this.headed(status)
+    this.head(status)
     try {
       return this.inner?.onHeaders(status, headers, resume, text)
     } finally {
@@ -256,7 +237,8 @@ class LegacyHandler extends Handler {
 class ControllerHandler extends Handler {
   /** @param {any} controller @param {any} context */
   onRequestStart (controller, context) {
-    const before = this.begins()
+    const before = this.reach()
+    if (this.attempts === null || this.isAttempt) this.acquired()
     try {
       return this.inner?.onRequestStart(controller, context)
     } finally {
@@ -266,7 +248,7 @@ class ControllerHandler extends Handler {
 
   /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
   onResponseStart (controller, status, headers, text) {
-    this.headed(status)
+    this.head(status)
     try {
       return this.inner?.onResponseStart?.(controller, status, headers, text)
     } finally {

@@ -64,20 +64,6 @@ class Hold {
     this.limit = max
     this.left = 0
   }
-
-  /** @param {string} text @param {any} encoding */
-  wrote (text, encoding) {
-    const { left } = this
-    if (left === 0) {
-      this.limit = this.max
-      this.left = bytesAfterHead(text)
-    } else if (left === CHUNKED) {
-      if (text === LAST_CHUNK) this.left = 0
-    } else {
-      const known = /** @type {any} */ (typeof encoding === 'string' ? encoding : 'utf8')
-      this.left = Math.max(0, left - Buffer.byteLength(text, known))
-    }
-  }
 }
 
 /** @param {Hold} hold */
@@ -93,8 +79,17 @@ const holding = {
   write (chunk, encoding, callback) {
     /** @type {Hold} */
     const hold = this[kHold]
-    if (typeof chunk === 'string') hold.wrote(chunk, encoding)
-    else if (hold.left > 0) hold.left = Math.max(0, hold.left - chunk.byteLength)
+    const { left } = hold
+    const isText = typeof chunk === 'string'
+    if (left > 0) {
+      const known = /** @type {any} */ (typeof encoding === 'string' ? encoding : 'utf8')
+      hold.left = Math.max(0, left - (isText ? Buffer.byteLength(chunk, known) : chunk.byteLength))
+    } else if (left === CHUNKED) {
+      if (chunk === LAST_CHUNK) hold.left = 0
+    } else if (isText) {
+      hold.limit = hold.max
+      hold.left = bytesAfterHead(chunk)
+    }
     const more = hold.originals.write.call(this, chunk, encoding, callback)
     if (hold.held && hold.left === 0) release(hold)
     return more
