@@ -1,5 +1,6 @@
 package io.github.onewrite.client;
 
+import io.github.onewrite.Phase;
 import io.github.onewrite.netty.internal.Exchange;
 import io.github.onewrite.netty.internal.NettyConnection;
 import io.github.onewrite.netty.internal.NettyErrors;
@@ -126,7 +127,7 @@ abstract class Call<T> implements Runnable {
 
     /** No connection is free. */
     final void waits() {
-        timing.step(System.nanoTime(), (exchange, record, at) -> record.queueStart(at));
+        timing.step(System.nanoTime(), (exchange, record, at) -> record.begin(Phase.QUEUE, at));
         if (settings.queueTimeout > 0) {
             queueLimit = pool().loop()
                     .schedule(
@@ -139,7 +140,7 @@ abstract class Call<T> implements Runnable {
 
     /** One is free now. */
     final void waited() {
-        timing.step(System.nanoTime(), (exchange, record, at) -> record.queueEnd(at));
+        timing.step(System.nanoTime(), (exchange, record, at) -> record.end(Phase.QUEUE, at));
         cancel(queueLimit);
     }
 

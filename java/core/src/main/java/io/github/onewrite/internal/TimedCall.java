@@ -36,6 +36,22 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TimedCall implements Timing {
     private static final Phase[] PHASES = Phase.values();
+
+    /** The events that begin and end a phase, in the order of {@link Phase}. */
+    private static final TimingEvent.Type[] STARTS = {
+        TimingEvent.Type.QUEUE_START,
+        TimingEvent.Type.DNS_START,
+        TimingEvent.Type.CONNECT_START,
+        TimingEvent.Type.TLS_START,
+        TimingEvent.Type.REQUEST_START,
+        TimingEvent.Type.REQUEST_END,
+        TimingEvent.Type.RESPONSE_START
+    };
+
+    private static final TimingEvent.Type[] ENDS = {
+        TimingEvent.Type.QUEUE_END, TimingEvent.Type.DNS_END, TimingEvent.Type.CONNECT_END, TimingEvent.Type.TLS_END
+    };
+
     private static final AtomicLong CONNECTIONS = new AtomicLong();
 
     /** Both clocks, read together. The wall clock is corrected from time to time, so the pair is short-lived. */
@@ -240,19 +256,40 @@ public final class TimedCall implements Timing {
         }
     }
 
-    /** The attempt waits for a connection. */
-    public void queueStart(long at) {
-        begins(Phase.QUEUE, at, TimingEvent.Type.QUEUE_START, null);
+    /** Begins a phase, unless the attempt has had it. */
+    public void begin(Phase phase, long at) {
+        begin(phase, at, null);
     }
 
-    public void queueEnd(long at) {
-        ends(Phase.QUEUE, at, TimingEvent.Type.QUEUE_END, null);
+    /**
+     * Begins a phase, unless the attempt has had it.
+     *
+     * @param text of DNS the host that is looked up, of CONNECT {@code host:port} that is connected to, where known
+     */
+    public void begin(Phase phase, long at, @Nullable String text) {
+        TimedAttempt attempt = current;
+        if (attempt != null && !attempt.hasBegun(phase)) {
+            attempt.begin(phase, noEarlier(at));
+            emit(STARTS[phase.ordinal()], attempt, text, 0);
+        }
+    }
+
+    /** Ends a phase before the request, if it is open. A step that failed is not reported: its phase ends with the attempt. */
+    public void end(Phase phase, long at) {
+        end(phase, at, null);
+    }
+
+    private void end(Phase phase, long at, @Nullable String error) {
+        TimedAttempt attempt = finish(phase, at);
+        if (attempt != null) {
+            emit(ENDS[phase.ordinal()], attempt, error, 0);
+        }
     }
 
     /** The attempt waited since its start, where a client reports only the end of the wait. */
     public void queued(long until) {
         queueSinceStart();
-        queueEnd(until);
+        end(Phase.QUEUE, until);
     }
 
     private void queueSinceStart() {
@@ -262,43 +299,6 @@ public final class TimedCall implements Timing {
             attempt.begin(Phase.QUEUE, since);
             emit(new TimingEvent(TimingEvent.Type.QUEUE_START, since, this, attempt, null, 0));
         }
-    }
-
-    /**
-     * Looking the name up begins.
-     *
-     * @param host that is looked up: the proxy's, where the connection goes to one
-     */
-    public void dnsStart(long at, String host) {
-        begins(Phase.DNS, at, TimingEvent.Type.DNS_START, withoutUserInfo(host));
-    }
-
-    /** The name resolved. A failed step is not reported: its phase ends with the attempt. */
-    public void dnsEnd(long at) {
-        ends(Phase.DNS, at, TimingEvent.Type.DNS_END, null);
-    }
-
-    /**
-     * The TCP connect begins.
-     *
-     * @param peer {@code host:port} that is connected to, or null
-     */
-    public void connectStart(long at, @Nullable String peer) {
-        begins(Phase.CONNECT, at, TimingEvent.Type.CONNECT_START, peer);
-    }
-
-    /** The TCP connection is established. */
-    public void connectEnd(long at) {
-        ends(Phase.CONNECT, at, TimingEvent.Type.CONNECT_END, null);
-    }
-
-    public void tlsStart(long at) {
-        begins(Phase.TLS, at, TimingEvent.Type.TLS_START, null);
-    }
-
-    /** The handshake succeeded. */
-    public void tlsEnd(long at) {
-        ends(Phase.TLS, at, TimingEvent.Type.TLS_END, null);
     }
 
     /**
@@ -340,10 +340,6 @@ public final class TimedCall implements Timing {
         }
     }
 
-    public void requestStart(long at) {
-        begins(Phase.SEND, at, TimingEvent.Type.REQUEST_START, null);
-    }
-
     /**
      * The last write returned. Ignored once the response has begun: a server may answer early.
      *
@@ -351,7 +347,7 @@ public final class TimedCall implements Timing {
      * @param writes in which they were handed over, -1 where that is not known
      */
     public void requestEnd(long at, long bytes, int writes) {
-        TimedAttempt attempt = ends(Phase.SEND, at);
+        TimedAttempt attempt = finish(Phase.SEND, at);
         if (attempt != null) {
             attempt.bytesSent = bytes;
             attempt.writes = writes;
@@ -364,17 +360,18 @@ public final class TimedCall implements Timing {
     public void informational(long at, int code) {
         TimedAttempt attempt = current;
         if (attempt != null && events) {
-            emit(new TimingEvent(TimingEvent.Type.INFORMATIONAL, noEarlier(at), this, attempt, null, code));
+            noEarlier(at);
+            emit(TimingEvent.Type.INFORMATIONAL, attempt, null, code);
         }
     }
 
     /** The first byte of the final response was read. */
     public void responseStart(long at) {
-        ends(Phase.WAIT, at);
+        finish(Phase.WAIT, at);
         if (current != null && current.isOpen(Phase.SEND)) {
             current.drop(Phase.SEND);
         }
-        begins(Phase.RECEIVE, at, TimingEvent.Type.RESPONSE_START, null);
+        begin(Phase.RECEIVE, at);
     }
 
     /** How long the response was waited for, or -1. */
@@ -411,8 +408,8 @@ public final class TimedCall implements Timing {
         if (attempt != null) {
             attempt.status = code;
             if (events) {
-                emit(new TimingEvent(
-                        TimingEvent.Type.HEADERS_END, noEarlier(System.nanoTime()), this, attempt, null, code));
+                noEarlier(System.nanoTime());
+                emit(TimingEvent.Type.HEADERS_END, attempt, null, code);
             }
             progress();
         }
@@ -428,7 +425,7 @@ public final class TimedCall implements Timing {
 
     /** The last byte of the response was read. */
     public void responseEnd(long at, long bytes) {
-        TimedAttempt attempt = ends(Phase.RECEIVE, at);
+        TimedAttempt attempt = finish(Phase.RECEIVE, at);
         if (attempt != null) {
             attempt.bytesReceived = bytes;
             emit(TimingEvent.Type.RESPONSE_END, attempt);
@@ -440,8 +437,8 @@ public final class TimedCall implements Timing {
         TimedAttempt attempt = current;
         if (attempt != null && attempt.connId >= 0 && !attempt.released && events) {
             attempt.released = true;
-            emit(new TimingEvent(
-                    TimingEvent.Type.CONNECTION_RELEASED, noEarlier(at), this, attempt, null, reusable ? 1 : 0));
+            noEarlier(at);
+            emit(TimingEvent.Type.CONNECTION_RELEASED, attempt, null, reusable ? 1 : 0);
         }
     }
 
@@ -473,18 +470,16 @@ public final class TimedCall implements Timing {
     }
 
     private void phasesEnd(TimedAttempt attempt, long at, Outcome how, @Nullable Throwable error) {
-        String why = how == Outcome.OK
-                ? null
-                : error == null ? how.canonicalName() : withoutUserInfo(ErrorKinds.text(error));
-        ends(Phase.QUEUE, at, TimingEvent.Type.QUEUE_END, null);
-        ends(Phase.DNS, at, TimingEvent.Type.DNS_END, why);
-        ends(Phase.CONNECT, at, TimingEvent.Type.CONNECT_END, why);
-        ends(Phase.TLS, at, TimingEvent.Type.TLS_END, why);
+        String why = how == Outcome.OK ? null : error == null ? how.canonicalName() : ErrorKinds.text(error);
+        end(Phase.QUEUE, at);
+        end(Phase.DNS, at, why);
+        end(Phase.CONNECT, at, why);
+        end(Phase.TLS, at, why);
         for (Phase phase = attempt.openPhase(); phase != null; phase = attempt.openPhase()) {
             if (how == Outcome.OK) {
                 attempt.drop(phase);
             } else {
-                ends(phase, at);
+                finish(phase, at);
             }
         }
     }
@@ -535,10 +530,14 @@ public final class TimedCall implements Timing {
         totalNanos = endedAt - startedAtMonoNanos;
     }
 
-    /** An event that happens now. */
     private void emit(TimingEvent.Type type, @Nullable TimedAttempt attempt) {
+        emit(type, attempt, null, 0);
+    }
+
+    /** An event at the time of the last step. */
+    private void emit(TimingEvent.Type type, @Nullable TimedAttempt attempt, @Nullable String text, int code) {
         if (events) {
-            emit(new TimingEvent(type, lastNanos, this, attempt, null, 0));
+            emit(new TimingEvent(type, lastNanos, this, attempt, text == null ? null : withoutUserInfo(text), code));
         }
     }
 
@@ -573,27 +572,8 @@ public final class TimedCall implements Timing {
         return lastNanos;
     }
 
-    /** Begins a phase, unless the attempt has had it. */
-    private void begins(Phase phase, long at, TimingEvent.Type type, @Nullable String text) {
-        TimedAttempt attempt = current;
-        if (attempt != null && !attempt.hasBegun(phase)) {
-            attempt.begin(phase, noEarlier(at));
-            if (events) {
-                emit(new TimingEvent(type, lastNanos, this, attempt, text, 0));
-            }
-        }
-    }
-
-    /** Ends a phase before the request, if it is open. */
-    private void ends(Phase phase, long at, TimingEvent.Type type, @Nullable String error) {
-        TimedAttempt attempt = ends(phase, at);
-        if (attempt != null && events) {
-            emit(new TimingEvent(type, lastNanos, this, attempt, error, 0));
-        }
-    }
-
     /** Ends a phase if it is open; else the result is null. */
-    private @Nullable TimedAttempt ends(Phase phase, long at) {
+    private @Nullable TimedAttempt finish(Phase phase, long at) {
         TimedAttempt attempt = current;
         if (attempt == null || !attempt.isOpen(phase)) {
             return null;

@@ -82,23 +82,23 @@ class TimedCallTest {
         TimedCall call = start();
         call.attempt(at());
         List<Runnable> steps = List.of(
-                () -> call.queueStart(at()),
+                () -> call.begin(Phase.QUEUE, at()),
                 () -> {
-                    call.queueEnd(at());
-                    call.dnsStart(at(), "localhost");
+                    call.end(Phase.QUEUE, at());
+                    call.begin(Phase.DNS, at(), "localhost");
                 },
                 () -> {
-                    call.dnsEnd(at());
-                    call.connectStart(at(), null);
+                    call.end(Phase.DNS, at());
+                    call.begin(Phase.CONNECT, at(), null);
                 },
                 () -> {
-                    call.connectEnd(at());
-                    call.tlsStart(at());
+                    call.end(Phase.CONNECT, at());
+                    call.begin(Phase.TLS, at());
                 },
                 () -> {
-                    call.tlsEnd(at());
+                    call.end(Phase.TLS, at());
                     call.connectionAcquired(1, -1, 1);
-                    call.requestStart(at());
+                    call.begin(Phase.SEND, at());
                 },
                 () -> call.requestEnd(at(), 10, 1),
                 () -> call.responseStart(at()));
@@ -120,7 +120,7 @@ class TimedCallTest {
     void aBodyThatTheCallerGaveUpHasNoReceive() {
         TimedCall call = start();
         call.attempt(at());
-        call.requestStart(at());
+        call.begin(Phase.SEND, at());
         call.requestEnd(at(), 1, 1);
         call.responseStart(at());
         call.headersEnd(200);
@@ -133,9 +133,9 @@ class TimedCallTest {
     void whatStartedEndsBeforeTheAttempt() {
         TimedCall call = start();
         call.attempt(at());
-        call.dnsStart(at(), "localhost");
-        call.dnsEnd(at());
-        call.connectStart(at(), null);
+        call.begin(Phase.DNS, at(), "localhost");
+        call.end(Phase.DNS, at());
+        call.begin(Phase.CONNECT, at(), null);
         call.failed(at(), ErrorKind.CONNECT, new IllegalStateException());
         assertEquals(
                 "call_start attempt_start dns_start dns_end connect_start connect_end attempt_end call_end", names());
@@ -147,8 +147,8 @@ class TimedCallTest {
         TimedCall call = start();
         call.attempt(at());
         call.cancelled(at());
-        call.connectStart(at(), null);
-        call.requestStart(at());
+        call.begin(Phase.CONNECT, at(), null);
+        call.begin(Phase.SEND, at());
         call.responseStart(at());
         call.attempt(at());
         assertNull(call.current());
@@ -164,7 +164,7 @@ class TimedCallTest {
         TimedCall call = start();
         call.attempt(at());
         call.connectionAcquired(1, -1, 1);
-        call.requestStart(at());
+        call.begin(Phase.SEND, at());
         call.responseStart(0);
         call.headersEnd(413);
         call.requestEnd(at(), 10, 1);
@@ -183,8 +183,8 @@ class TimedCallTest {
     void attemptsStartAfresh() {
         TimedCall call = start();
         call.attempt(at());
-        call.dnsStart(at(), "a");
-        call.dnsEnd(at());
+        call.begin(Phase.DNS, at(), "a");
+        call.end(Phase.DNS, at());
         call.attemptEnd(at(), Outcome.ERROR, new IllegalStateException("lost"));
         call.attempt(at());
         call.connectionAcquired(2, 5, 2);
@@ -198,7 +198,7 @@ class TimedCallTest {
     void theErrorOfALostAttemptHasItsPhase() {
         TimedCall call = start();
         call.attempt(at());
-        call.requestStart(at());
+        call.begin(Phase.SEND, at());
         call.attemptEnd(at(), Outcome.ERROR, new IllegalStateException("lost"));
         call.failed(at(), ErrorKind.RESET, new IllegalStateException("given up"));
         assertEquals(Phase.SEND, timings.get(0).errorPhase().orElseThrow());
@@ -285,7 +285,7 @@ class TimedCallTest {
                 },
                 (method, url, tag) -> ending)));
         call.get().attempt(at());
-        call.get().requestStart(at());
+        call.get().begin(Phase.SEND, at());
         assertEquals(
                 List.of(
                         "request_start begins",
@@ -319,10 +319,10 @@ class TimedCallTest {
         TimedCall call = start(hooks(timings::add, (method, url, tag) -> slow));
         HookQueue queue = new HookQueue();
         queue.run(() -> call.attempt(at()));
-        Thread first = new Thread(() -> queue.run(() -> call.connectStart(at(), null)));
+        Thread first = new Thread(() -> queue.run(() -> call.begin(Phase.CONNECT, at(), null)));
         first.start();
         assertTrue(inHook.await(30, TimeUnit.SECONDS));
-        queue.run(() -> call.connectEnd(at()));
+        queue.run(() -> call.end(Phase.CONNECT, at()));
         queue.run(() -> call.completed(at()));
         assertTrue(timings.isEmpty(), "the first thread takes the rest");
         go.countDown();

@@ -1,6 +1,7 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Phase;
 import io.github.onewrite.internal.HookQueue;
 import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.TimedCall;
@@ -197,14 +198,14 @@ final class CallListener extends EventListener {
     @Override
     public void dnsStart(Call call, String domainName) {
         if (isTimed()) {
-            attemptStep((timed, at) -> timed.dnsStart(at, domainName));
+            attemptStep((timed, at) -> timed.begin(Phase.DNS, at, domainName));
         }
         next.dnsStart(call, domainName);
     }
 
     @Override
     public void dnsEnd(Call call, String domainName, List<InetAddress> inetAddressList) {
-        step(TimedCall::dnsEnd);
+        step((timed, at) -> timed.end(Phase.DNS, at));
         next.dnsEnd(call, domainName, inetAddressList);
     }
 
@@ -216,7 +217,7 @@ final class CallListener extends EventListener {
             String peer = proxy.type() == Proxy.Type.SOCKS ? through : address(inetSocketAddress);
             attemptStep((timed, at) -> {
                 timed.proxy(through);
-                timed.connectStart(at, peer);
+                timed.begin(Phase.CONNECT, at, peer);
             });
         }
         next.connectStart(call, inetSocketAddress, proxy);
@@ -234,21 +235,21 @@ final class CallListener extends EventListener {
     @Override
     public void secureConnectStart(Call call) {
         step((timed, at) -> {
-            timed.connectEnd(at);
-            timed.tlsStart(at);
+            timed.end(Phase.CONNECT, at);
+            timed.begin(Phase.TLS, at);
         });
         next.secureConnectStart(call);
     }
 
     @Override
     public void secureConnectEnd(Call call, @Nullable Handshake handshake) {
-        step(TimedCall::tlsEnd);
+        step((timed, at) -> timed.end(Phase.TLS, at));
         next.secureConnectEnd(call, handshake);
     }
 
     @Override
     public void connectEnd(Call call, InetSocketAddress inetSocketAddress, Proxy proxy, @Nullable Protocol protocol) {
-        step(TimedCall::connectEnd);
+        step((timed, at) -> timed.end(Phase.CONNECT, at));
         next.connectEnd(call, inetSocketAddress, proxy, protocol);
     }
 
@@ -304,7 +305,7 @@ final class CallListener extends EventListener {
                 acquired(timed, at, same, usage);
             }
             timed.requestWrite();
-            timed.requestStart(at);
+            timed.begin(Phase.SEND, at);
         });
         next.requestHeadersStart(call);
     }

@@ -68,11 +68,8 @@ final class ExchangeObserver implements ConnectionObserver {
             return;
         }
         String kind = error.getClass().getSimpleName();
-        if (kind.equals("RedirectClientException") || kind.equals("HttpClientAuthenticationException")) {
-            wire.answered(isReusable(connection));
-        } else {
-            wire.lost(error);
-        }
+        boolean answered = kind.equals("RedirectClientException") || kind.equals("HttpClientAuthenticationException");
+        wire.attemptEnded(answered && isReusable(connection), answered ? null : error);
     }
 
     private static boolean isReusable(Connection connection) {

@@ -1,5 +1,6 @@
 package io.github.onewrite.netty.internal;
 
+import io.github.onewrite.Phase;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandler;
@@ -99,21 +100,21 @@ final class ConnectTimes {
     private void stamp(TimedCall timed) {
         timed.proxy(proxy);
         if (lookup != 0 && lookup >= timed.attemptStartedAt()) {
-            timed.dnsStart(lookup, host);
+            timed.begin(Phase.DNS, lookup, host);
         }
         if (started == 0 || started < timed.attemptStartedAt()) {
             return;
         }
         // The resolver may report on another event loop, after its result is used.
-        timed.dnsEnd(started);
-        timed.connectStart(started, peer);
+        timed.end(Phase.DNS, started);
+        timed.begin(Phase.CONNECT, started, peer);
         if (ended != 0) {
-            timed.connectEnd(ended);
+            timed.end(Phase.CONNECT, ended);
             if (secures || secured != 0) {
-                timed.tlsStart(ended);
+                timed.begin(Phase.TLS, ended);
             }
             if (secured != 0) {
-                timed.tlsEnd(secured);
+                timed.end(Phase.TLS, secured);
             }
         }
     }

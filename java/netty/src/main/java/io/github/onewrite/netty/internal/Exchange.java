@@ -1,6 +1,7 @@
 package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Phase;
 import io.github.onewrite.internal.ErrorKinds;
 import io.github.onewrite.internal.TimedAttempt;
 import io.github.onewrite.internal.TimedCall;
@@ -202,7 +203,7 @@ public final class Exchange implements ChannelFutureListener {
     void connected() {
         acquired();
         if (writes > 0) {
-            step(System.nanoTime(), (exchange, timed, at) -> timed.requestStart(at));
+            step(System.nanoTime(), (exchange, timed, at) -> timed.begin(Phase.SEND, at));
         }
         if (sent) {
             sent();
@@ -261,7 +262,7 @@ public final class Exchange implements ChannelFutureListener {
     private void flushes(long at) {
         pending = false;
         if (writes++ == 0 && acquired) {
-            step(at, (exchange, timed, time) -> timed.requestStart(time));
+            step(at, (exchange, timed, time) -> timed.begin(Phase.SEND, time));
         }
     }
 

@@ -273,20 +273,21 @@ public final class NettyConnection {
         served = Exchange.UNTIMED;
     }
 
-    /** The attempt is answered and the call goes on elsewhere. */
-    public void answered(boolean reusable) {
+    /**
+     * The attempt ends and the call goes on elsewhere.
+     *
+     * @param why it is lost; null if it is answered
+     */
+    public void attemptEnded(boolean reusable, @Nullable Throwable why) {
         long at = System.nanoTime();
         if (served.release(at, reusable)) {
-            served.step(at, (exchange, timed, time) -> timed.left(time));
-        }
-        served = Exchange.UNTIMED;
-    }
-
-    /** The attempt is lost. */
-    public void lost(Throwable why) {
-        long at = System.nanoTime();
-        if (served.release(at, false)) {
-            served.step(at, (exchange, timed, time) -> timed.attemptEnd(time, Outcome.ERROR, why));
+            served.step(at, (exchange, timed, time) -> {
+                if (why == null) {
+                    timed.left(time);
+                } else {
+                    timed.attemptEnd(time, Outcome.ERROR, why);
+                }
+            });
         }
         served = Exchange.UNTIMED;
     }
