@@ -36,6 +36,7 @@ public final class OnewriteClient implements AutoCloseable {
     private final Transport transport;
     private final Setup setup;
     private final NettySetup netty;
+    private final List<EventExecutor> loops = new ArrayList<>();
     private final Map<Target.Origin, OriginPool> pools = new ConcurrentHashMap<>();
 
     /** Channels that connect after the close are closed at once. */
@@ -48,6 +49,7 @@ public final class OnewriteClient implements AutoCloseable {
         this.transport = Objects.requireNonNull(settings.transport);
         this.setup = setup;
         this.netty = new NettySetup(setup, true);
+        transport.group().forEach(loops::add);
     }
 
     public static OnewriteClientBuilder builder() {
@@ -122,8 +124,8 @@ public final class OnewriteClient implements AutoCloseable {
     }
 
     private boolean isOnLoop() {
-        for (EventExecutor loop : transport.group()) {
-            if (loop.inEventLoop()) {
+        for (int i = 0; i < loops.size(); i++) { // no iterator is allocated
+            if (loops.get(i).inEventLoop()) {
                 return true;
             }
         }

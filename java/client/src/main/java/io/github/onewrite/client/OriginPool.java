@@ -20,6 +20,7 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
@@ -60,6 +61,7 @@ final class OriginPool extends SimpleChannelPool {
     private int used;
     private volatile boolean closed;
     private boolean sweeps;
+    private final FutureListener<Void> released = done -> free();
 
     OriginPool(
             OnewriteClientBuilder settings,
@@ -72,7 +74,7 @@ final class OriginPool extends SimpleChannelPool {
         super(
                 netty.apply(bootstrap(settings, origin, loop, channels)),
                 netty.wrap(pipeline(settings, origin)),
-                channel -> loop.newSucceededFuture(isUsable(channel)),
+                usability(loop),
                 true,
                 true);
         this.settings = settings;
@@ -91,7 +93,13 @@ final class OriginPool extends SimpleChannelPool {
         return origin.toString();
     }
 
-    /** The {@link ChannelHealthChecker}, called before a channel is used and before it is kept. */
+    /** Called before a channel is used and before it is kept. */
+    private static ChannelHealthChecker usability(EventLoop loop) {
+        Future<Boolean> usable = loop.newSucceededFuture(true);
+        Future<Boolean> unusable = loop.newSucceededFuture(false);
+        return channel -> isUsable(channel) ? usable : unusable;
+    }
+
     private static boolean isUsable(Channel channel) {
         if (channel.isActive() && Connection.of(channel).isYoung()) {
             return true;
@@ -165,12 +173,7 @@ final class OriginPool extends SimpleChannelPool {
     }
 
     void giveBack(Channel channel) {
-        release(channel).addListener(done -> {
-            if (channel.isActive()) {
-                sweepLater();
-            }
-            free();
-        });
+        release(channel).addListener(released);
     }
 
     private void free() {
@@ -181,6 +184,7 @@ final class OriginPool extends SimpleChannelPool {
             next.waited();
             use(next);
         }
+        sweepLater();
     }
 
     /** A call is over. */

@@ -2,6 +2,7 @@ package io.github.onewrite.client;
 
 import java.net.URI;
 import java.util.Locale;
+import java.util.function.IntPredicate;
 
 /**
  * A URL in the parts that a request needs.
@@ -18,27 +19,48 @@ record Target(Origin origin, String authority, String path) {
         }
     }
 
-    /** Parses a URL, or throws IllegalArgumentException when it is none of http or https. */
+    /**
+     * Parses a URL, or throws IllegalArgumentException when it is none of http or https. Not by java.net.URI, which
+     * allocates a tenth of what a call does, and has no host for names with an underscore, which container networks use.
+     */
     static Target of(String url) {
-        URI uri = URI.create(url);
-        boolean tls = "https".equalsIgnoreCase(uri.getScheme());
-        String userAndHost = uri.getRawAuthority();
-        if ((!tls && !"http".equalsIgnoreCase(uri.getScheme())) || userAndHost == null) {
+        boolean tls = url.regionMatches(true, 0, "https://", 0, 8);
+        if (!tls && !url.regionMatches(true, 0, "http://", 0, 7)) {
             throw new IllegalArgumentException("the URL must begin with http:// or https:// and have a host");
         }
-        // Taken apart here: java.net.URI has no host for names with an underscore, which container networks use.
+        if (find(url, 0, each -> !isPlain(each)) < url.length()) {
+            URI.create(url); // refuses what may not be in a URL
+        }
+        int start = tls ? 8 : 7;
+        int end = find(url, start, each -> each == '/' || each == '?' || each == '#');
+        String userAndHost = url.substring(start, end);
         String authority = userAndHost.substring(userAndHost.lastIndexOf('@') + 1);
         int colon = authority.lastIndexOf(':');
         boolean hasPort = colon > authority.lastIndexOf(']');
         String host = (hasPort ? authority.substring(0, colon) : authority).toLowerCase(Locale.ROOT);
-        String port = hasPort ? authority.substring(colon + 1) : "";
         if (host.isEmpty()) {
             throw new IllegalArgumentException("the URL must have a host");
         }
         String bare = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
-        Origin origin = new Origin(tls, bare, port.isEmpty() ? (tls ? 443 : 80) : Integer.parseInt(port));
-        String path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
-        return new Target(origin, authority, uri.getRawQuery() == null ? path : path + "?" + uri.getRawQuery());
+        int port = !hasPort || colon + 1 == authority.length()
+                ? (tls ? 443 : 80)
+                : Integer.parseInt(authority, colon + 1, authority.length(), 10);
+        String path = url.substring(end, find(url, end, each -> each == '#'));
+        return new Target(new Origin(tls, bare, port), authority, path.startsWith("/") ? path : "/" + path);
+    }
+
+    /** The index of the first such character, or the length of the URL. */
+    private static int find(String url, int from, IntPredicate what) {
+        int at = from;
+        while (at < url.length() && !what.test(url.charAt(at))) {
+            at++;
+        }
+        return at;
+    }
+
+    /** Whether a character may be anywhere in authority, path and query. */
+    private static boolean isPlain(int each) {
+        return each < 128 && (Character.isLetterOrDigit(each) || "-._~/?&=+:@,;!$'()*".indexOf(each) >= 0);
     }
 
     /** The request target in absolute form, for a forward proxy (RFC 9112, 3.2.2). */

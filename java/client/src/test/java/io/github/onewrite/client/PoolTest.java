@@ -225,7 +225,7 @@ class PoolTest {
         }
     }
 
-    /** A client that is dropped without a close leaves nothing on event loops that live on. */
+    /** A client that is dropped without a close leaves nothing on event loops that live on, once its connections are swept. */
     @Test
     @SuppressWarnings("deprecation") // Netty 4.1 has no other group
     void aDroppedClientIsCollected() throws Exception {
@@ -234,8 +234,10 @@ class PoolTest {
                 TestServer.answeringOnce("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")) {
             ChannelFactory<NioSocketChannel> ofPool = new ReflectiveChannelFactory<>(NioSocketChannel.class);
             WeakReference<Object> dropped = new WeakReference<>(ofPool);
-            OnewriteClient client =
-                    OnewriteClient.builder().eventLoopGroup(group, ofPool).build();
+            OnewriteClient client = OnewriteClient.builder()
+                    .eventLoopGroup(group, ofPool)
+                    .idleLimit(Duration.ofSeconds(1))
+                    .build();
             assertEquals(200, client.execute(get(server)).status());
             ofPool = null;
             client = null;
