@@ -98,11 +98,10 @@ abstract class Call<T> implements Runnable {
     /**
      * Hands the call to its event loop.
      *
-     * @throws IllegalArgumentException for a method or header that Netty refuses
      * @throws RejectedExecutionException when the event loop is shut down
      */
-    final void start(OriginPool of, Target target) {
-        message = request().message(target, settings);
+    final void start(OriginPool of, HttpRequest head) {
+        message = head;
         pool = of;
         timing.ownedBy(of.loop());
         of.loop().execute(this);

@@ -8,6 +8,7 @@ import io.netty.channel.EventLoop;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.handler.codec.CodecException;
+import io.netty.handler.codec.http.HttpRequest;
 import io.netty.util.concurrent.EventExecutor;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.ImmediateEventExecutor;
@@ -166,8 +167,9 @@ public final class OnewriteClient implements AutoCloseable {
             if (target.origin().tls()) {
                 settings.tls(); // the first use blocks: not on the event loop
             }
+            HttpRequest head = request.message(target, settings); // refused before a pool is made
             OriginPool pool = pools.get(target.origin());
-            call.start(pool == null ? pools.computeIfAbsent(target.origin(), this::pool) : pool, target);
+            call.start(pool == null ? pools.computeIfAbsent(target.origin(), this::pool) : pool, head);
         } catch (Throwable e) {
             call.fail(e);
         }

@@ -22,9 +22,9 @@ import okhttp3.OkHttpClient;
  * more than one write, every first request of a TLS 1.3 connection and every body over 8 KiB among them, can wait some 40
  * ms for the ACK of the first. With TCP_NODELAY it does not wait. The writes and everything else stay OkHttp's.
  *
- * <p>The record of a call begins when it is executed or enqueued. OkHttp takes the listener away from WebSocket calls: they
- * get TCP_NODELAY and are not timed. The tag that a listener factory is given is what the request carries as
- * {@code tag(Object.class)}.
+ * <p>The record of a call begins when it is executed or enqueued. OkHttp takes the listener away from WebSocket calls, and
+ * OkHttp 4 from event sources (okhttp-sse), too: they get TCP_NODELAY and are not timed. The tag that a listener factory is
+ * given is what the request carries as {@code tag(Object.class)}.
  */
 public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     private final Setup setup;
