@@ -20,11 +20,12 @@ module Onewrite
     # The file is kept to the syntax of Ruby 1.9 ({Legacy}).
     class Socket < BufferedIO
       EMPTY = "".freeze
+      FIRST = 4096
       CHUNK_END = "\r\n".freeze
       SIZE_LINE = /\A\h{1,16}\r\n\z/.freeze
       # Before Ruby 2.6 a chunk is three writes: size line, data, CRLF.
       PIECES = instance_method(:write).arity == 1
-      private_constant :EMPTY, :CHUNK_END, :SIZE_LINE, :PIECES
+      private_constant :EMPTY, :FIRST, :CHUNK_END, :SIZE_LINE, :PIECES
 
       @count = 0
 
@@ -111,22 +112,27 @@ module Onewrite
 
       # Keeps a copy, because the program or the library may change the String. A dup will not do: IO.copy_stream reads into a
       # String without giving up what others share with it.
-      def write(*strs) # rubocop:disable Lint/DuplicateMethods -- the one above has its second name
+      def write(*strs) # rubocop:disable Metrics, Lint/DuplicateMethods -- each method call costs; the one above has its second name
         return super unless @onewrite_sending
 
-        str = strs[0]
-        if (held = @onewrite_held)
-          if strs.size == 1 && str.instance_of?(String) && held.bytesize + (size = str.bytesize) <= @onewrite_limit
-            @onewrite_held = Encoding.compatible?(held, str) ? held + str : [held, str].pack("a*a*")
-            return size
-          end
-          return onewrite_write_rest(strs)
-        end
-        if @onewrite_chunks && (strs.size > 1 || PIECES)
+        held = @onewrite_held
+        if @onewrite_chunks && (strs.size > 1 || (PIECES && !held))
           strs = onewrite_chunk(strs)
           return strs if strs.is_a?(Integer)
         end
-        return onewrite_put(strs[0]) if strs.size == 1
+        str = strs[0]
+        exact = strs.size == 1 && str.instance_of?(String)
+        if held
+          if exact && held.bytesize + str.bytesize <= @onewrite_limit
+            @onewrite_held = Encoding.compatible?(held, str) ? held + str : [held, str].pack("a*a*")
+            return str.bytesize
+          end
+          return onewrite_write_first(held, str) if exact && !held.empty?
+
+          onewrite_flush
+          @onewrite_held = nil
+        end
+        return onewrite_put(str) if strs.size == 1
 
         (call = @onewrite_call) && call.sending if @onewrite_writes == 0
         @onewrite_writes += 1
@@ -135,9 +141,7 @@ module Onewrite
         size
       end
       alias << write
-      # Of what was held: not seen again by a method that a gem put over `write` of this object, which had it before.
-      alias onewrite_write write
-      private :onewrite_put, :onewrite_write
+      private :onewrite_put
 
       # Reads more, unless something is left of what was read. From net-protocol 0.2.1 on that stays in the buffer, before an
       # offset.
@@ -169,25 +173,15 @@ module Onewrite
         @onewrite_held = EMPTY
       end
 
-      # What is more than the limit, or no String of exactly that class: the first write is full, and the rest follows.
-      def onewrite_write_rest(strs)
-        size = 0
-        strs.each do |str|
-          if (held = @onewrite_held)
-            exact = str.instance_of?(String)
-            cut = exact ? [@onewrite_limit - held.bytesize, str.bytesize].min : 0
-            held = [held, str].pack("a*a#{cut}") if cut > 0
-            size += cut
-            if exact && cut == str.bytesize
-              @onewrite_held = held
-              next
-            end
-            @onewrite_held = nil
-            onewrite_put(held) unless held.empty?
-            str = str.byteslice(cut, str.bytesize - cut) if cut > 0
-          end
-          size += onewrite_write(str)
-        end
+      # More than the limit: what is held leaves with the first bytes of the String, over TLS with as many as fill a record.
+      # They are copied, so elsewhere they are few.
+      def onewrite_write_first(held, str)
+        @onewrite_held = nil
+        first = @onewrite_limit - held.bytesize
+        first = FIRST if first > FIRST && @io.equal?(@onewrite_tcp)
+        size = str.bytesize
+        onewrite_put([held, str].pack("a*a#{first}"))
+        onewrite_put(str.byteslice(first, size - first))
         size
       end
 
