@@ -34,12 +34,14 @@ import java.util.stream.Stream;
 import okhttp3.Cache;
 import okhttp3.Call;
 import okhttp3.Callback;
+import okhttp3.EventListener;
 import okhttp3.Interceptor;
 import okhttp3.OkHttpClient;
 import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
+import okhttp3.ResponseBody;
 import okhttp3.WebSocket;
 import okhttp3.WebSocketListener;
 import org.junit.jupiter.api.Test;
@@ -135,6 +137,7 @@ class OutcomeTest {
                     .protocol(Protocol.HTTP_1_1)
                     .code(299)
                     .message("made")
+                    .body(ResponseBody.create("", null)) // OkHttp 4 refuses a response without one
                     .build()));
             made.newCall(get(server.url())).execute().close();
             assertStatus(299, 0);
@@ -259,6 +262,9 @@ class OutcomeTest {
     @Test
     void theFinalAnswerEndsTheWait() throws Exception {
         CountDownLatch never = new CountDownLatch(1);
+        // OkHttp 4, which has no EventListener.plus, reads one interim answer at most.
+        boolean several = Stream.of(EventListener.class.getMethods())
+                .anyMatch(method -> method.getName().equals("plus"));
         try (TestServer server = new TestServer(connection -> {
             while (true) {
                 boolean expects = connection.readHead().contains("100-continue");
@@ -270,7 +276,7 @@ class OutcomeTest {
                     connection.in().readNBytes(5);
                     assertFalse(never.await(200, TimeUnit.MILLISECONDS));
                 }
-                connection.send("HTTP/1.1 103 Early Hints\r\n\r\n" + TestServer.OK);
+                connection.send((several ? "HTTP/1.1 103 Early Hints\r\n\r\n" : "") + TestServer.OK);
             }
         })) {
             OkHttpClient client = client(new OkHttpClient.Builder());
