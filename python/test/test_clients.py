@@ -83,7 +83,7 @@ def test_requests_timing_and_errors(tap: typing.Any) -> None:
 
 def test_requests_adapter_is_picklable_and_copies_its_options() -> None:
     again = pickle.loads(pickle.dumps(onewrite.requests.Adapter(coalesce_max=100)))
-    assert again.poolmanager._onewrite_given.coalesce_max == 100
+    assert again.poolmanager._onewrite_given.options.coalesce_max == 100
     with pytest.raises(ValueError, match="coalesce_max"):
         onewrite.requests.Adapter(coalesce_max=-1)
 

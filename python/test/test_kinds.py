@@ -156,18 +156,22 @@ def test_the_error_of_a_hook_is_swallowed(error: type[BaseException], preload: b
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, BaseException])
 @pytest.mark.parametrize("name", ["on_timing", *(name for name in vars(onewrite.TimingListener) if name[:3] == "on_")])
+@pytest.mark.parametrize("reused", [True, False])
 def test_what_stops_a_thread_passes_and_keeps_the_place_in_the_pool(
-    name: str, error: type[BaseException], tap: typing.Any
+    name: str, error: type[BaseException], reused: bool, tap: typing.Any
 ) -> None:
     raising = Raising(error)
     made: typing.Any = {"on_timing": raising}
     if name != "on_timing":
         made = {"listener": type("Listener", (onewrite.TimingListener,), {name: lambda self, event: raising(event)})()}
     url = tap(lambda peer, seen: peer.send(reply(seen.line.split()[1].encode()))).url("/")
-    installation = onewrite.install(**made)
+    onewrite.install()
     with urllib3.PoolManager(maxsize=1, block=True, retries=False) as http:
+        if reused:
+            assert http.request("GET", url).status == 200
+        installation = onewrite.install(**made)
         if name not in ("on_queue_start", "on_queue_end", "on_dns_start", "on_dns_end", "on_tls_start", "on_tls_end",
-                        "on_informational"):  # fmt: skip
+                        "on_informational", *(("on_connect_start", "on_connect_end") if reused else ())):  # fmt: skip
             with pytest.raises(error):
                 http.request("GET", url + "a")
         installation.remove()

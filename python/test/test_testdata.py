@@ -86,8 +86,11 @@ def timing(described: Row) -> onewrite.Timing:
     for index, one in enumerate(described["attempts"]):
         if index:
             made.next_attempt()
-        for name, t_ns in one["at"].items():
-            setattr(made, name, began + t_ns)
+        at = {name: began + t_ns for name, t_ns in one["at"].items()}
+        steps = [name.removesuffix("_start") for name in at if not hasattr(made, name) and name.endswith("_start")]
+        made.steps = {step: (at.pop(f"{step}_start"), at.pop(f"{step}_end", 0)) for step in steps}
+        for name, t_ns in at.items():
+            setattr(made, name, t_ns)
         for name in ("status", "conn_id", "reused", "idle_ns", "conn_requests", "proxy", "bytes_received"):
             setattr(made, name, one.get(name))
         made._outcome = one["outcome"]

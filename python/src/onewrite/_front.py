@@ -124,6 +124,10 @@ def after_init(installations: typing.Any, act: typing.Callable[[typing.Any], obj
     return make
 
 
+#: Functions to replace, by class and name, and what makes the one to put there.
+Places = typing.Iterable[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]]
+
+
 def place(owner: type, name: str, make: typing.Callable[[typing.Any], typing.Any]) -> None:
     """Replace a function of *owner* by what *make* makes of it.
 

@@ -27,8 +27,8 @@ from . import _base_version, _config, _front
 from ._settings import Arguments, Installation, installations, silenced
 from ._timing.hooks import drain, hook_failures
 from ._urllib3.connection import OneWrite, adopt
-from ._urllib3.manager import Manager, send
-from ._urllib3.pool import Pool
+from ._urllib3.manager import Manager
+from ._urllib3.pool import Pool, timed_urlopen
 from ._version import __version__
 
 _Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
@@ -41,7 +41,7 @@ def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable
         bound = below.__get__(self, type(self))  # a tracer's wrapper has to be bound
         if isinstance(self, Manager):
             return bound(*args, **kwargs)
-        return send(self, bound, args, kwargs)
+        return timed_urlopen(None, self, None, bound, args, kwargs)
 
     return urlopen
 
@@ -83,12 +83,7 @@ def install(**options: Unpack[Arguments]) -> Installation:
     """
     if not _config.DEFAULTS.disabled:
         _base_version.require()
-    with installations.lock:
-        installation = installations.add(options)
-        if installations.active:
-            for owner, name, make in _PLACES:
-                _front.place(owner, name, make)
-    return installation
+    return installations.install(options, _PLACES)
 
 
 def uninstall() -> None:
@@ -98,12 +93,7 @@ def uninstall() -> None:
     began, and responses that are still being read get their records. A function that somebody has wrapped since
     install() stays in place and only calls urllib3's.
     """
-    with installations.lock:
-        if installations.active:
-            installations.clear()
-            for owner, name, _ in _PLACES:
-                _front.put_back(owner, name)
-    drain()
+    installations.uninstall(_PLACES)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ import threading
 import typing
 
 from . import _config
+from ._front import Places, place, put_back
 from ._timing.events import TimingListener
 from ._timing.hooks import Hooks, both, drain, make_hooks
 from ._timing.record import Timing
@@ -109,8 +110,8 @@ class Installations:
         """Return whether there is a call that was not removed."""
         return bool(self._hooks)
 
-    def add(self, given: Arguments) -> Installation:
-        """Put a call of install() in force; raise TypeError or ValueError for what is wrong with it."""
+    def install(self, given: Arguments, places: Places) -> Installation:
+        """Put a call in force, and replace *places*; raise TypeError or ValueError for what is wrong with it."""
         left: dict[str, typing.Any] = {**given}
         with self.lock:
             options, hooks = take(left, self.options)
@@ -126,7 +127,18 @@ class Installations:
             if given.get("hooks_disabled") is not None:
                 (silenced.add if options.hooks_disabled else silenced.discard)(self)
             self._combine()
+            for owner, name, make in places:
+                place(owner, name, make)
         return Installation(lambda: self._remove(call))
+
+    def uninstall(self, places: Places) -> None:
+        """End them all, and leave *places* as they were."""
+        with self.lock:
+            if self.active:
+                self.clear()
+                for owner, name, _ in places:
+                    put_back(owner, name)
+        drain()
 
     def _remove(self, call: object) -> None:
         with self.lock:
@@ -138,6 +150,13 @@ class Installations:
         for hooks in self._hooks.values():
             found = both(hooks, found)
         self.hooks = None if self.options.hooks_disabled else found
+
+
+def hooks_of(given: Settings | None, process: Installations) -> Hooks | None:
+    """Return the hooks that an object was *given* and those of *process*, which add."""
+    if silenced or (given is not None and given.options.hooks_disabled):
+        return None
+    return both(None if given is None else given.hooks, process.hooks)
 
 
 #: What holds for urllib3.

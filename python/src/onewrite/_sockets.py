@@ -18,17 +18,8 @@ def tcp_socket(sock: typing.Any) -> typing.Any:
     return None
 
 
-def get_option(sock: typing.Any, option: int, *size: int) -> typing.Any:
-    """Return an option of TCP from the socket below *sock*; None where it has none, or is the user's."""
-    return _call("getsockopt", sock, option, *size)
-
-
-def set_option(sock: typing.Any, option: int, value: int) -> None:
-    """Set an option of TCP on the socket below *sock*, if that can be."""
-    _call("setsockopt", sock, option, value)
-
-
-def _call(method: str, sock: typing.Any, *given: int) -> typing.Any:
+def tcp(method: str, sock: typing.Any, *given: int) -> typing.Any:
+    """Call getsockopt or setsockopt for an option of TCP; return None where *sock* has none, or is the user's."""
     try:
         return getattr(tcp_socket(sock), method)(socket.IPPROTO_TCP, *given)
     except Exception as error:

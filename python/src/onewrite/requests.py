@@ -32,9 +32,10 @@ class Adapter(requests.adapters.HTTPAdapter):
         super().__init__(*args, **kwargs)
 
     def _onewrite(self, manager: typing.Any) -> typing.Any:
-        given, hooks = take({**self._onewrite_keywords})
-        if put(Manager, manager):
-            manager._onewrite_given, manager._onewrite_hooks = given, hooks
+        if not isinstance(manager, Manager):
+            given = take({**self._onewrite_keywords})
+            if put(Manager, manager):
+                manager._onewrite_given = given
         return manager
 
     def init_poolmanager(self, *args: typing.Any, **kwargs: typing.Any) -> None:

@@ -1,13 +1,12 @@
 """One request while a pool handles it: what its stream holds, and its timing.
 
-httpcore's trace extension says when a connection is made and TLS begins; the stream says when bytes leave and come.
-Nothing says how long a request waited for a free connection, nor how much of connecting was DNS.
+The backend shows when a connection is made, its stream when TLS begins and when bytes leave and come. Nothing shows how
+long a request waited for a free connection, nor how much of connecting was DNS.
 """
 
 from __future__ import annotations
 
 import contextvars
-import functools
 import re
 import typing
 
@@ -53,25 +52,28 @@ class Exchange:
             self.call = begin(hooks, request.method.decode("latin-1"), _url(url), None)
             self.call.proxy = proxy
 
-    def trace(self, name: str, info: dict[str, typing.Any]) -> None:
-        """Take an event of httpcore's trace extension."""
-        call = self.call
-        if call is None or call.ended_at_mono_ns:
-            return
-        what, _, stage = name.partition(".")[2].partition(".")
-        if what in ("connect_tcp", "connect_unix_socket"):
-            if stage == "started" and not call.connect_start:
-                call.step_start(
-                    "connect", peer=info["path"] if "path" in info else base.address(info["host"], info["port"])
-                )
-            elif stage == "complete" and self._host is None:
-                call.step_end("connect")
-        elif what == "start_tls" and stage == "started" and info.get("server_hostname") == self._host:
-            if not call.tls_start:
-                call.step_end("connect")  # with the tunnel, and the TLS of a proxy before it
-                call.step_start("tls")
-        elif what == "start_tls" and stage == "complete":
-            call.step_end("tls")
+    # -- connecting -----------------------------------------------------------------------------------
+
+    def connecting(self, peer: str) -> None:
+        """The handshake with *peer* begins."""
+        if self.call is not None and "connect" not in (self.call.steps or {}):
+            self.call.step_start("connect", peer=peer)
+
+    def connected(self) -> None:
+        """The handshake is complete. With TLS, what a proxy is asked for until then is connecting, too."""
+        if self.call is not None and self._host is None:
+            self.call.step_end("connect")
+
+    def tls_starts(self, server_name: str | None) -> None:
+        """A TLS handshake with *server_name*, the origin or a proxy, begins."""
+        if self.call is not None and server_name == self._host and "tls" not in (self.call.steps or {}):
+            self.call.step_end("connect")
+            self.call.step_start("tls")
+
+    def tls_ends(self) -> None:
+        """A TLS handshake is complete."""
+        if self.call is not None:
+            self.call.step_end("tls")
 
     # -- sending --------------------------------------------------------------------------------------
 
@@ -147,7 +149,7 @@ class Exchange:
             if type(error).__name__ == "PoolTimeout":
                 self.call.phase = "queue"
             self.call.connect_failed(error)
-            self.call.fail(error)
+            self.call.end(error)
 
     def answered(self, request: httpcore.Request, response: typing.Any, body: type, reads: str) -> None:
         """The head of the final answer is complete. The call ends with the reader of the body, which calls *reads*."""
@@ -162,7 +164,7 @@ class Exchange:
         if hasattr(stream, reads) and put(body, stream):
             stream._onewrite = call
         else:
-            call.finish()
+            call.end()
 
 
 def _without_body(request: httpcore.Request, response: typing.Any) -> bool:
@@ -182,25 +184,3 @@ def _url(url: httpcore.URL) -> str:
 
 #: Set while a pool handles a request: httpcore writes in the thread or task that called it.
 current: contextvars.ContextVar[Exchange | None] = contextvars.ContextVar("onewrite_exchange", default=None)
-
-
-def trace(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> typing.Any:
-    """Take an event, then call the user's own function."""
-    exchange.trace(name, info)
-    return users(name, info) if users is not None else None
-
-
-async def _nothing() -> None: ...
-
-
-def trace_async(exchange: Exchange, users: typing.Any, name: str, info: dict[str, typing.Any]) -> typing.Any:
-    """Take an event, then call the user's own function. httpcore awaits what it returns, or refuses it."""
-    exchange.trace(name, info)
-    return users(name, info) if users is not None else _nothing()
-
-
-def subscribed(exchange: Exchange, extensions: typing.Any, function: typing.Any) -> typing.Any:
-    """Return *extensions* with *function* as httpcore's trace function, which calls that of the user."""
-    if exchange.call is None or not isinstance(extensions, dict):
-        return extensions
-    return {**extensions, "trace": functools.partial(function, exchange, extensions.get("trace"))}

@@ -13,10 +13,9 @@ if typing.TYPE_CHECKING:
     import httpcore
     from typing_extensions import Unpack
 
-from .. import _front
 from .._config import DEFAULTS
+from .._front import Places
 from .._settings import Arguments, Installation
-from .._timing.hooks import drain
 from . import base
 from .pool import AsyncPool, Pool, adopt, installations
 
@@ -48,16 +47,11 @@ def _asynchronous(below: typing.Any) -> typing.Any:
     return handle_async_request
 
 
-def places() -> list[tuple[type, str, typing.Callable[[typing.Any], typing.Any]]]:
-    """Return what install() replaces."""
-    return [
-        place
-        for core in base.cores()
-        for place in (
-            (core.ConnectionPool, "handle_request", _blocking),
-            (core.AsyncConnectionPool, "handle_async_request", _asynchronous),
-        )
-    ]
+def places() -> Places:
+    """Yield what install() replaces."""
+    for core in base.cores():
+        yield core.ConnectionPool, "handle_request", _blocking
+        yield core.AsyncConnectionPool, "handle_async_request", _asynchronous
 
 
 def install(**options: Unpack[Arguments]) -> Installation:
@@ -68,19 +62,9 @@ def install(**options: Unpack[Arguments]) -> Installation:
     if not DEFAULTS.disabled:
         for core in base.cores():
             base.streams(core.__name__)
-    with installations.lock:
-        installation = installations.add(options)
-        if installations.active:
-            for owner, name, make in places():
-                _front.place(owner, name, make)
-    return installation
+    return installations.install(options, places())
 
 
 def uninstall() -> None:
     """Leave httpcore as it was. Clients used in between stay open, and write as httpcore does."""
-    with installations.lock:
-        if installations.active:
-            installations.clear()
-            for owner, name, _ in places():
-                _front.put_back(owner, name)
-    drain()
+    installations.uninstall(places())

@@ -6,12 +6,11 @@ import typing
 
 from .. import _config
 from .._front import Front, put
-from .._settings import Installations, Settings, silenced, take
-from .._timing.hooks import both
+from .._settings import Installations, Settings, hooks_of, take
 from .._timing.record import Call, now
 from .._timing.record import take as take_call
 from .base import PAIRS, probe, proxy_of, streams
-from .exchange import Exchange, current, subscribed, trace, trace_async
+from .exchange import Exchange, current
 from .stream import Steps, _Wrapping, backend_class, go, go_async
 
 if typing.TYPE_CHECKING:  # httpcore2 has the same interface
@@ -32,10 +31,7 @@ class _Pool(Front):
         """Return the exchange of *request*; None where it is left alone, as what httpcore refuses is."""
         given = self._onewrite_given
         options = installations.in_force if given is None else given.options
-        if silenced or (given is not None and options.hooks_disabled):
-            hooks = None
-        else:
-            hooks = installations.hooks if given is None else both(given.hooks, installations.hooks)
+        hooks = hooks_of(given, installations)
         limit = options.limit
         if not limit and hooks is None:
             return None
@@ -47,18 +43,14 @@ class _Pool(Front):
             exchange.call.start()
         return exchange
 
-    def _onewrite_handle(
-        self, args: typing.Any, kwargs: typing.Any, handle: typing.Any, trace: typing.Any, body: type
-    ) -> Steps:
+    def _onewrite_handle(self, args: typing.Any, kwargs: typing.Any, handle: typing.Any, body: type) -> Steps:
         request = args[0] if args else kwargs.get("request")
         exchange = self._onewrite_begin(request)
         outer = current.get()
-        extensions = None if exchange is None else request.extensions
         current.set(exchange)
         try:
             if exchange is None:
                 return (yield handle(*args, **kwargs))
-            request.extensions = subscribed(exchange, extensions, trace)
             response = yield handle(*args, **kwargs)
             if exchange.held and exchange.stream is not None:  # h11 had the answer before the request was sent
                 yield from exchange.stream.rest(exchange)
@@ -67,8 +59,6 @@ class _Pool(Front):
                 exchange.failed(error)
             raise
         finally:
-            if exchange is not None:
-                request.extensions = extensions
             current.set(outer)  # no reset(token): a coroutine may be closed in another context
         try:
             exchange.answered(request, response, body, "__aiter__" if body is AsyncBody else "__iter__")
@@ -87,7 +77,7 @@ class Pool(_Pool):
         return self._onewrite_request(args, kwargs, below.handle_request)
 
     def _onewrite_request(self, args: typing.Any, kwargs: typing.Any, handle: typing.Any) -> httpcore.Response:
-        return go(self._onewrite_handle(args, kwargs, handle, trace, Body))  # type: ignore[no-any-return]
+        return go(self._onewrite_handle(args, kwargs, handle, Body))  # type: ignore[no-any-return]
 
 
 class AsyncPool(_Pool):
@@ -99,7 +89,7 @@ class AsyncPool(_Pool):
         return await self._onewrite_request(args, kwargs, below.handle_async_request)
 
     async def _onewrite_request(self, args: typing.Any, kwargs: typing.Any, handle: typing.Any) -> httpcore.Response:
-        steps = self._onewrite_handle(args, kwargs, handle, trace_async, AsyncBody)
+        steps = self._onewrite_handle(args, kwargs, handle, AsyncBody)
         return await go_async(steps)  # type: ignore[no-any-return]
 
 
@@ -113,14 +103,11 @@ class _Body(Front):
         call = take_call(self)
         if call is None:
             return
-        if error is not None:
-            call.fail(error)
-            return
         connection = call.connection
-        if connection is not None:
+        if connection is not None and error is None:
             connection.idle_since = call.freed_ns = call.response_end or now()
             call.reusable = bool(call.response_end) and getattr(connection.sock, "fileno", int)() >= 0
-        call.finish()
+        call.end(error)
 
     def _onewrite_read(self) -> None:
         """The reader got all of the body."""
@@ -232,13 +219,9 @@ def adopt(pool: typing.Any, front: type[_Pool], given: Settings | None = None) -
     backend = pool._network_backend
     if isinstance(backend, _Wrapping):
         backend = backend.below
-    settings = _installed if given is None else lambda: given
-    pool._network_backend = backend_class(core, front is AsyncPool)(backend, settings)
+    wrapped = backend_class(core, front is AsyncPool)
+    pool._network_backend = wrapped(backend, lambda: installations.in_force if given is None else given.options)
     return True
-
-
-def _installed() -> Settings:
-    return Settings(installations.in_force, None)
 
 
 class _Own:

@@ -11,11 +11,11 @@ import functools
 import sys
 import typing
 
+from .._config import Options
 from .._front import in_front
-from .._settings import Settings
 from .._timing.connection import Connection
 from .._wire import nodelay
-from .base import PAIRS
+from .base import PAIRS, address
 from .exchange import Exchange, current
 
 Steps = typing.Generator[typing.Any, typing.Any, typing.Any]
@@ -121,7 +121,13 @@ class _Wrapped(_Around):
             yield close()
 
     def _over_tls(self, args: typing.Any, kwargs: typing.Any) -> Steps:
-        return type(self)((yield self.below.start_tls(*args, **kwargs)), self.connection)
+        exchange = current.get()
+        if exchange is not None:
+            exchange.tls_starts(args[1] if len(args) > 1 else kwargs.get("server_hostname"))
+        stream = yield self.below.start_tls(*args, **kwargs)
+        if exchange is not None:
+            exchange.tls_ends()
+        return type(self)(stream, self.connection)
 
     def __repr__(self) -> str:
         return repr(self.below)  # httpcore logs it
@@ -174,18 +180,23 @@ class AsyncStream(_Wrapped):
 class _Wrapping(_Around):
     """A backend."""
 
-    def __init__(self, below: typing.Any, settings: typing.Callable[[], Settings], stream: type) -> None:
+    def __init__(self, below: typing.Any, options: typing.Callable[[], Options], stream: type) -> None:
         self.below = below
-        self.settings = settings
+        self.options = options
         self._stream = stream
 
-    def _connect(self, args: typing.Any, kwargs: typing.Any) -> Steps:
-        options = kwargs.get("socket_options")
-        if options is not None:
-            kwargs["socket_options"] = options = list(options)  # an iterator can be read once
-        stream = yield self.below.connect_tcp(*args, **kwargs)
+    def _connect(self, connect: typing.Any, args: typing.Any, kwargs: typing.Any) -> Steps:
+        named = kwargs.get("socket_options")
+        if named is not None:
+            kwargs["socket_options"] = named = list(named)  # an iterator can be read once
+        exchange = current.get()
+        if exchange is not None:
+            exchange.connecting(kwargs.get("path") or address(kwargs.get("host", ""), kwargs.get("port", 0)))
+        stream = yield connect(*args, **kwargs)
+        if exchange is not None:
+            exchange.connected()
         # Not where the user's socket options name it. A user's own backend may set no option.
-        if self.settings().options.nodelay and not nodelay.named_by(options):
+        if self.options().nodelay and not nodelay.named_by(named):
             nodelay.ensure(stream.get_extra_info("socket"))
         return self._stream(stream, Connection(None))
 
@@ -195,11 +206,11 @@ class Backend(_Wrapping):
 
     def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return go(self._connect(args, kwargs))
+        return go(self._connect(self.below.connect_tcp, args, kwargs))
 
     def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return self._stream(self.below.connect_unix_socket(*args, **kwargs), Connection(None))
+        return go(self._connect(self.below.connect_unix_socket, args, kwargs))
 
     def sleep(self, seconds: float) -> None:
         """As the backend below."""
@@ -211,11 +222,11 @@ class AsyncBackend(_Wrapping):
 
     async def connect_tcp(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return await go_async(self._connect(args, kwargs))
+        return await go_async(self._connect(self.below.connect_tcp, args, kwargs))
 
     async def connect_unix_socket(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         """Connect as the backend below does."""
-        return self._stream(await self.below.connect_unix_socket(*args, **kwargs), Connection(None))
+        return await go_async(self._connect(self.below.connect_unix_socket, args, kwargs))
 
     async def sleep(self, seconds: float) -> None:
         """As the backend below."""

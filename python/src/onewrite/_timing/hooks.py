@@ -147,4 +147,4 @@ def drain() -> None:
         except IndexError:  # another thread was faster
             return
         if process == os.getpid():
-            ended.finish()
+            ended.end()

@@ -13,7 +13,7 @@ import struct
 import sys
 import typing
 
-from .._sockets import get_option
+from .._sockets import tcp
 
 #: Whether this platform has the evidence at all.
 AVAILABLE = sys.platform == "linux" and hasattr(socket, "TCP_INFO")
@@ -43,10 +43,10 @@ class KernelEvidence(typing.NamedTuple):
 
 def read(sock: typing.Any) -> bytes | None:
     """Return the raw TCP_INFO of *sock*, or None where there is none (another platform, a Unix socket)."""
-    data = get_option(sock, _TCP_INFO, _LENGTH) if AVAILABLE else None
+    data = tcp("getsockopt", sock, _TCP_INFO, _LENGTH) if AVAILABLE else None
     return data if type(data) is bytes and len(data) == _LENGTH else None
 
 
 def nodelay_off(sock: typing.Any) -> bool:
     """Return whether TCP_NODELAY is off on *sock*."""
-    return bool(get_option(sock, socket.TCP_NODELAY) == 0)
+    return bool(tcp("getsockopt", sock, socket.TCP_NODELAY) == 0)

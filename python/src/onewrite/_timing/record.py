@@ -23,9 +23,7 @@ now = time.monotonic_ns
 
 #: The monotonic times of an attempt, 0 for a step that did not happen.
 _TIMES = (
-    "attempt_start", "queue_start", "queue_end", "dns_start", "dns_end", "connect_start", "connect_end",
-    "tls_start", "tls_end", "request_start", "request_end", "response_start", "headers_end", "response_end",
-    "attempt_end",
+    "attempt_start", "request_start", "request_end", "response_start", "headers_end", "response_end", "attempt_end",
 )  # fmt: skip
 
 PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
@@ -38,13 +36,16 @@ _FIELDS = (
 
 def _phase(name: str, start: str, end: str) -> typing.Any:
     def phase(attempt: Attempt) -> int | None:
-        begun: int = getattr(attempt, start)
-        ended: int = getattr(attempt, end)
-        if not ended and attempt.failed_in == name:  # it lasts until the attempt's end (TIME-37)
-            ended = attempt.attempt_end
-        return max(ended - begun, 1) if begun and ended else None
+        return attempt._lasted(name, getattr(attempt, start), getattr(attempt, end))
 
     return property(phase, doc=f"Nanoseconds from {start} to {end}; None where the phase did not happen.")
+
+
+def _step(name: str) -> typing.Any:
+    def step(attempt: Attempt) -> int | None:
+        return attempt._lasted(name, *(attempt.steps or {}).get(name, (0, 0)))
+
+    return property(step, doc="Nanoseconds; None where the step did not happen.")
 
 
 class Attempt:
@@ -56,7 +57,7 @@ class Attempt:
 
     __slots__ = (
         *_TIMES, "_outcome", "_readings", "bytes_received", "bytes_sent", "conn_id", "conn_requests", "failed_in",
-        "idle_ns", "index", "proxy", "reused", "status", "writes",
+        "idle_ns", "index", "proxy", "reused", "status", "steps", "writes",
     )  # fmt: skip
 
     index: int
@@ -77,17 +78,19 @@ class Attempt:
     #: The phase in which the attempt failed.
     failed_in: str | None
     _outcome: str | None
+    #: Begin and end of queue, dns, connect and tls; None on a reused connection. An end that has not come is 0.
+    steps: dict[str, tuple[int, int]] | None
     #: For cause.judge(): the kernel's readings, whether they count segments, and whether Nagle's algorithm was on.
     _readings: tuple[bytes | None, bytes | None, bool, bool] | None
 
     #: Waited for a connection of the pool.
-    queue_ns = _phase("queue", "queue_start", "queue_end")
+    queue_ns = _step("queue")
     #: Looked the name up.
-    dns_ns = _phase("dns", "dns_start", "dns_end")
+    dns_ns = _step("dns")
     #: TCP handshake, and the CONNECT exchange with a proxy.
-    connect_ns = _phase("connect", "connect_start", "connect_end")
+    connect_ns = _step("connect")
     #: TLS handshake.
-    tls_ns = _phase("tls", "tls_start", "tls_end")
+    tls_ns = _step("tls")
     #: First byte to the kernel until the last write returned.
     send_ns = _phase("send", "request_start", "request_end")
     #: Last write returned until the first byte of the final response was read.
@@ -96,6 +99,11 @@ class Attempt:
     receive_ns = _phase("receive", "response_start", "response_end")
     #: Begin to end of the attempt.
     total_ns = _phase("total", "attempt_start", "attempt_end")
+
+    def _lasted(self, phase: str, begun: int, ended: int) -> int | None:
+        if not ended and self.failed_in == phase:  # it lasts until the attempt's end (TIME-37)
+            ended = self.attempt_end
+        return max(ended - begun, 1) if begun and ended else None
 
     @property
     def outcome(self) -> str | None:
@@ -153,7 +161,7 @@ class Attempt:
 #: What a record has while its call runs; None in a sealed one.
 _LIVE = (
     "connection", "error", "failed_ns", "freed_ns", "hooks", "listener", "notes", "owner", "phase", "pool", "queue",
-    "reading", "response", "retries", "returned", "reusable", "running", "skipped", "waits",
+    "reading", "response", "retries", "returned", "reusable", "running", "skipped",
 )  # fmt: skip
 #: What another attempt begins with.
 _FRESH: dict[str, typing.Any] = {
@@ -270,8 +278,6 @@ class Call(Timing):
     #: Whether a method that reads the body is running; whether the outermost request has returned.
     reading: bool
     returned: bool
-    #: Whether the head of the response is awaited, and its first byte has not come.
-    waits: bool
     #: What waits while a listener is called: methods, and what they get.
     queue: list[tuple[tuple[Hook, ...], object]] | None
     #: The hook that is being called, and the hooks within which this call was made.
@@ -292,15 +298,14 @@ class Call(Timing):
         self.hooks = given
         self.listener = given.listener
         self.owner = owner
-        self.queue_start = self.queue_end = self.dns_start = self.dns_end = self.connect_start = self.connect_end = 0
-        self.tls_start = self.tls_end = self.request_start = self.request_end = self.response_start = 0
+        self.request_start = self.request_end = self.response_start = 0
         self.headers_end = self.response_end = self.attempt_end = self.bytes_sent = self.writes = 0
         self.ended_at_mono_ns = self.failed_ns = self.freed_ns = 0
         self.status = self.conn_id = self.conn_requests = self.reused = self.idle_ns = self.bytes_received = None
         self.failed_in = self._outcome = self._readings = self.outcome = self.error_kind = self.error_phase = None
-        self.phase = self.notes = self.skipped = self.queue = self.running = self.proxy = None
+        self.phase = self.notes = self.skipped = self.queue = self.running = self.proxy = self.steps = None
         self.connection = self.error = self.pool = self.response = self.retries = None
-        self.reading = self.returned = self.reusable = self.waits = False
+        self.reading = self.returned = self.reusable = False
         self._earlier = ()
 
     # -- begin ----------------------------------------------------------------------------------------
@@ -328,17 +333,18 @@ class Call(Timing):
         """*step* begins; an error would happen in it now."""
         self.phase = step
         t_ns = now()
-        setattr(self, f"{step}_start", t_ns)
+        self.steps = {**(self.steps or {}), step: (t_ns, 0)}
         self.tell(f"{step}_start", t_ns, fields)
 
     def step_end(self, step: str, error: BaseException | None = None) -> None:
         """*step* is over, if it has begun. With *error* the attempt fails in it."""
-        if getattr(self, f"{step}_end") or not getattr(self, f"{step}_start"):
+        begun, ended = (self.steps or {}).get(step, (0, 0))
+        if ended or not begun:
             return
         if error is None:
             self.phase = None
         t_ns = self.failed_ns or now()
-        setattr(self, f"{step}_end", t_ns)
+        self.steps = {**(self.steps or {}), step: (begun, t_ns)}
         if self.listener is not None:
             self.tell(f"{step}_end", t_ns, {} if error is None or step == "queue" else {"error": text_of(error)})
 
@@ -449,17 +455,6 @@ class Call(Timing):
             return "wait"
         return "send" if self.request_start else self.phase
 
-    def fail(self, error: BaseException) -> None:
-        """The caller gets *error*."""
-        if self.error is None and self._outcome is None:
-            self.broke(error)
-        self.end(error)
-
-    def finish(self) -> None:
-        """The caller has what it wanted of the response, or the record is the last trace of the call."""
-        if self.__class__ is Call and not self.ended_at_mono_ns:
-            self.end(self.error)
-
     def abandon(self) -> None:
         """A finalizer ends the call: the next call hands it out. What a forked child inherits is its parent's."""
         connection = self.connection
@@ -468,10 +463,13 @@ class Call(Timing):
             self.attempt_end = self.attempt_end or now()
             hooks.pending.append((process, self))
 
-    def end(self, error: BaseException | None) -> None:
-        """The call is over: seal the record and hand it out."""
-        if self._outcome is None:
-            self.end_attempt()
+    def end(self, error: BaseException | None = None) -> None:
+        """The caller has what it wanted of the response, or gets *error*: seal the record and hand it out."""
+        if error is None:
+            error = self.error
+        elif self.error is None and self._outcome is None:
+            self.broke(error)
+        self.end_attempt()
         if error is None:
             self.outcome = "ok"
             self.ended_at_mono_ns = self.attempt_end

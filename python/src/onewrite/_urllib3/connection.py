@@ -38,6 +38,11 @@ else:
 _NEW_CONN = getattr(genuine(urllib3.connection, "HTTPConnection"), "_new_conn", None)
 
 
+def text(given: typing.Any) -> str:
+    """Return *given* as text, "" where it is none: the base library refuses it, or takes it in its own way."""
+    return given if type(given) is str else str.__str__(given) if issubclass(type(given), str) else ""
+
+
 class Link(coalesce.Link):
     """What a connection carries. ``watch`` is the call whose request is on it."""
 
@@ -62,7 +67,8 @@ class ResponseClass:
         behind: typing.Any = super(OneWrite, owner if conn is None else conn)
         found = behind.response_class
         link = None if conn is None else conn._onewrite
-        if link is None or link.watch is None or not link.watch.waits or found is not HTTPResponse:
+        call: Call | None = None if link is None else link.watch
+        if call is None or not call.request_end or call.response_start or found is not HTTPResponse:
             return found
         return TimedHead
 
@@ -130,7 +136,7 @@ class OneWrite(_Behind):
 
     def _onewrite_open(self, call: Call) -> typing.Any:
         """Open the socket. Name and TCP are two phases where urllib3's own function connects to a name."""
-        options, host = self.socket_options, self._dns_host.strip("[]")
+        options, host = self.socket_options, text(self._dns_host).strip("[]")
         function: typing.Any = super()._new_conn
         address = ":" in host or host.replace(".", "").isdigit()
         peer = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
@@ -238,14 +244,11 @@ class OneWrite(_Behind):
             return super().getresponse()
         if not call.request_end:
             call.sent()
-        call.waits = True
         try:
             response: typing.Any = super().getresponse()
         except BaseException as error:
             call.broke(error)
             raise
-        finally:
-            call.waits = False
         if not call.response_start:  # made by a class of the user
             call.response_began(now())
         call.headers_read(response.status)

@@ -7,13 +7,10 @@ import typing
 import urllib3
 import urllib3.poolmanager
 
-from .. import _config
-from .._config import Options
 from .._front import Front, put_on_new
-from .._settings import installations
-from .._timing.hooks import Hooks
+from .._settings import Settings, installations
 from .._timing.record import current
-from .pool import Own, Pool, hooks_of, is_attempt, run
+from .pool import Own, Pool, timed_urlopen
 
 if typing.TYPE_CHECKING:
     _Behind = urllib3.PoolManager
@@ -24,34 +21,23 @@ else:
 class Manager(_Behind):
     """Stands in front of a manager's class."""
 
-    _onewrite_given: Options | None = _config.DEFAULTS
-    _onewrite_hooks: Hooks | None = None
+    _onewrite_given: Settings | None = None
 
     def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
         pool: typing.Any = super()._new_pool(*args, **kwargs)
-        given, hooks = self._onewrite_given, self._onewrite_hooks
-        if given is not None and not given.disabled and put_on_new(Pool, pool):
-            pool._onewrite_given, pool._onewrite_hooks = given, hooks
+        given = self._onewrite_given
+        if given is not None and not given.options.disabled and put_on_new(Pool, pool):
+            pool._onewrite_given = given
         return pool
 
     if not typing.TYPE_CHECKING:  # it has urllib3's type
 
         def urlopen(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             """Send a request: see urllib3."""
-            if installations.hooks is None and self._onewrite_hooks is None and current.get() is None:
+            given = self._onewrite_given
+            if installations.hooks is None and (given is None or given.hooks is None) and current.get() is None:
                 return super().urlopen(*args, **kwargs)
-            return send(self, super().urlopen, args, kwargs)
-
-
-def send(manager: typing.Any, urlopen: typing.Any, args: typing.Any, kwargs: typing.Any) -> typing.Any:
-    """Call *urlopen* of *manager*: part of a call that is under way, or a call."""
-    outer = current.get()
-    if outer is not None and is_attempt(outer, manager, None, args, kwargs):
-        return urlopen(*args, **kwargs)
-    hooks = hooks_of(manager)
-    if hooks is None:
-        return urlopen(*args, **kwargs)
-    return run(hooks, manager, None, urlopen, args, kwargs)
+            return timed_urlopen(given, self, None, super().urlopen, args, kwargs)
 
 
 class PoolManager(Own, Manager, urllib3.PoolManager):

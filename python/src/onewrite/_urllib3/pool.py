@@ -13,13 +13,12 @@ from urllib.parse import urljoin
 import urllib3.connectionpool
 
 from .._base_version import genuine, require
-from .._config import DEFAULTS, Options
+from .._config import DEFAULTS
 from .._front import Front
-from .._settings import installations, silenced, take
+from .._settings import Settings, hooks_of, installations, take
 from .._timing.connection import Connection
-from .._timing.hooks import Hooks, both
 from .._timing.record import Call, begin, current, now
-from .connection import Link, OneWrite, adopt
+from .connection import Link, OneWrite, adopt, text
 from .response import size_of, watch
 
 if typing.TYPE_CHECKING:
@@ -35,19 +34,6 @@ else:
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-def hooks_of(owner: typing.Any) -> Hooks | None:
-    """Return the hooks of a pool or manager and those of install(), which add."""
-    given: Options | None = getattr(owner, "_onewrite_given", None)
-    if silenced or (given is not None and given.hooks_disabled):
-        return None
-    return both(getattr(owner, "_onewrite_hooks", None), installations.hooks)
-
-
-def _text(given: typing.Any) -> str:
-    """Return *given* as text, "" where it is none: the base library refuses it, or takes it in its own way."""
-    return given if type(given) is str else str.__str__(given) if issubclass(type(given), str) else ""
-
-
 def url_of(pool: typing.Any, target: str) -> str:
     """Return the URL of a *pool* and its *target*, which may be a URL.
 
@@ -56,7 +42,7 @@ def url_of(pool: typing.Any, target: str) -> str:
     """
     if target[:1] != "/":
         return target
-    host: str = pool.host
+    host = text(pool.host)
     if ":" in host and host[:1] != "[":
         address, percent, zone = host.partition("%")
         host = f"[{address}%25{zone.removeprefix('25')}]" if percent else f"[{host}]"
@@ -91,7 +77,7 @@ def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
     return bool(url == ahead or url == urljoin(last.url or "", ahead))
 
 
-def is_attempt(outer: Call, owner: typing.Any, pool: typing.Any, args: typing.Any, kwargs: typing.Any) -> bool:
+def _is_attempt(outer: Call, owner: typing.Any, pool: typing.Any, args: typing.Any, kwargs: typing.Any) -> bool:
     """Return whether an urlopen() of the manager *owner* or of *pool* is part of *outer*; begin its attempt."""
     url = args[1] if len(args) > 1 else kwargs.get("url")
     retries = args[4] if len(args) > 4 else kwargs.get("retries")
@@ -118,17 +104,27 @@ def _goes_to(call: Call, pool: typing.Any) -> None:
         call.proxy = _proxy_of(pool)
 
 
-def run(
-    hooks: Hooks, owner: typing.Any, pool: typing.Any, urlopen: typing.Any, args: typing.Any, kwargs: typing.Any
+def timed_urlopen(
+    given: Settings | None,
+    owner: typing.Any,
+    pool: typing.Any,
+    urlopen: typing.Any,
+    args: typing.Any,
+    kwargs: typing.Any,
 ) -> typing.Any:
-    """Call *urlopen* of the manager *owner* or of *pool*, and report the call to *hooks*."""
-    method = _text(args[0] if args else kwargs.get("method"))
-    url = _text(args[1] if len(args) > 1 else kwargs.get("url"))
+    """Call *urlopen* of the manager *owner* or of *pool*: part of the call under way, or a call for its hooks."""
+    outer = current.get()
+    if outer is not None and _is_attempt(outer, owner, pool, args, kwargs):
+        return urlopen(*args, **kwargs)
+    hooks = hooks_of(given, installations)
+    if hooks is None:
+        return urlopen(*args, **kwargs)
+    method = text(args[0] if args else kwargs.get("method"))
+    url = text(args[1] if len(args) > 1 else kwargs.get("url"))
     call = begin(hooks, method, url if pool is None else url_of(pool, url), owner)
     call.retries = args[4] if len(args) > 4 else kwargs.get("retries")
     if pool is not None:
         _goes_to(call, pool)
-    outer = current.get()
     current.set(call)
     response = None
     try:
@@ -139,7 +135,7 @@ def run(
         return response
     except BaseException as error:
         if type(call) is Call:
-            call.fail(error)
+            call.end(error)
         raise
     finally:
         current.set(outer)
@@ -162,36 +158,30 @@ def _returned(call: Call, response: typing.Any) -> None:
             call.status = status
     if call.bytes_received is None and call.response_end:
         call.bytes_received = size_of(response)
-    call.end(call.error)
+    call.end()
 
 
 class Pool(_Behind):
     """Stands in front of a pool's class."""
 
-    #: Options of an own pool; None: those of install().
-    _onewrite_given: Options | None = None
-    _onewrite_hooks: Hooks | None = None
+    #: What an own pool was given; None: what install() says.
+    _onewrite_given: Settings | None = None
 
     def _new_conn(self) -> typing.Any:
         conn = super()._new_conn()
         given = self._onewrite_given
-        if given is not None and not given.disabled:
-            adopt(conn, given)
+        if given is not None and not given.options.disabled:
+            adopt(conn, given.options)
         return conn
 
     if not typing.TYPE_CHECKING:  # it has urllib3's type
 
         def urlopen(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             """Send a request: see urllib3."""
-            outer = current.get()
-            if outer is None and installations.hooks is None and self._onewrite_hooks is None:
+            given = self._onewrite_given
+            if installations.hooks is None and (given is None or given.hooks is None) and current.get() is None:
                 return super().urlopen(*args, **kwargs)
-            if outer is not None and is_attempt(outer, None, self, args, kwargs):
-                return super().urlopen(*args, **kwargs)
-            hooks = hooks_of(self)
-            if hooks is None:
-                return super().urlopen(*args, **kwargs)
-            return run(hooks, None, self, super().urlopen, args, kwargs)
+            return timed_urlopen(given, None, self, super().urlopen, args, kwargs)
 
     def _get_conn(self, timeout: float | None = None) -> typing.Any:
         call = current.get()
@@ -220,8 +210,8 @@ class Pool(_Behind):
                     if connection is None or connection.sock is not sock:
                         connection = link.connection = Connection(sock)
                     call.acquired(connection, True)
-        except BaseException:  # a hook stops the thread: the pool keeps its place
-            self._put_conn(conn)
+        except BaseException:  # a hook stops the thread: urlopen() gives None back in the place of the connection
+            conn.close()
             raise
         return conn
 
@@ -232,8 +222,15 @@ class Pool(_Behind):
                 link: Link | None = getattr(conn, "_onewrite", None)
                 if link is not None:
                     call, link.watch = link.watch, None
-                    if call is not None:
-                        _freed(call, conn.sock)
+                    if call is not None and not call.freed_ns:
+                        call.freed_ns = t_ns = call.response_end or now()
+                        connection, response = call.connection, call.response
+                        if connection is not None:
+                            connection.idle_since = t_ns
+                        if call.error is None and response is not None and response.fp is None and not response.length:
+                            call.reusable = conn.sock is not None
+                            if type(call) is Call and not call.returned and not call.response_end:
+                                call.body_read(t_ns, None)
             else:
                 # urllib3 has closed the connection after an error. It may wait before it repeats the request.
                 failed = current.get()
@@ -248,30 +245,15 @@ class Pool(_Behind):
                 call.end_attempt()
 
 
-def _freed(call: Call, sock: typing.Any) -> None:
-    """The connection of *call*, with *sock* if that is open, goes back to its pool."""
-    if call.freed_ns:
-        return
-    call.freed_ns = t_ns = call.response_end or now()
-    connection, response = call.connection, call.response
-    if connection is not None:
-        connection.idle_since = t_ns
-    if call.error is None and response is not None and response.fp is None and not response.length:
-        call.reusable = sock is not None
-        if type(call) is Call and not call.returned and not call.response_end:
-            call.body_read(t_ns, None)
-
-
 class Own:
     """Base of own pools and managers: takes what is onewrite's out of their arguments."""
 
-    _onewrite_given: Options | None
-    _onewrite_hooks: Hooks | None
+    _onewrite_given: Settings | None
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         if not DEFAULTS.disabled:
             require()
-        self._onewrite_given, self._onewrite_hooks = take(kwargs)
+        self._onewrite_given = take(kwargs)
         super().__init__(*args, **kwargs)
 
 

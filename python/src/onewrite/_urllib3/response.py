@@ -35,13 +35,9 @@ def _reading(response: typing.Any) -> Call | None:
 def _end(response: typing.Any, error: BaseException | None = None) -> None:
     """The caller has all that it wanted, or gets *error*. The class stays: a method may be at hand, bound."""
     call = take(response)
-    if call is None:
-        return
-    if error is None:
-        call.finish()
-    else:
+    if call is not None:
         call.error = None
-        call.fail(error)
+        call.end(error)
 
 
 class TimedResponse(_Behind):
@@ -69,11 +65,11 @@ class TimedResponse(_Behind):
 
     def _onewrite_complete(self) -> None:
         """End the call if the body was read to its end, in this call of a method or in one before it."""
-        if _reading(self) is not None and self.isclosed():
+        if _reading(self) is not None and _HTTPResponse.isclosed(self):
             call = take(self)
             if call is not None:
                 call.body_read(call.freed_ns or now(), (size_of(self) or 0) + self._onewrite_received)
-                call.finish()
+                call.end()
 
     def _onewrite_read_some(
         self, read: typing.Callable[..., bytes], args: tuple[typing.Any, ...], kwargs: dict[str, typing.Any]

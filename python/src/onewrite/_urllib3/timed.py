@@ -15,7 +15,7 @@ class TimedHead(HTTPResponse):
     def _read_status(self) -> tuple[str, int, str]:
         call = current.get()
         read: typing.Any = super()._read_status  # type: ignore[misc]
-        if call is None or not call.waits:
+        if call is None or call.response_start:
             self.__class__ = HTTPResponse  # type: ignore[assignment]
             return read()  # type: ignore[no-any-return]
         # The same read of the socket that http.client would make next. The file of a user's socket may lack peek().
@@ -26,10 +26,10 @@ class TimedHead(HTTPResponse):
             if found[1] == CONTINUE:  # http.client skips these, and no others
                 call.informational(found[1])
             else:
-                self.__class__, call.waits = HTTPResponse, False  # type: ignore[assignment]
+                self.__class__ = HTTPResponse  # type: ignore[assignment]
                 call.response_began(t_ns or now())
             return found
-        self.__class__, call.waits = HTTPResponse, False  # type: ignore[assignment]
+        self.__class__ = HTTPResponse  # type: ignore[assignment]
         call.response_began(t_ns)
         return read()  # type: ignore[no-any-return]
 
@@ -47,7 +47,7 @@ class TimedOptions(list[typing.Any]):
 
     def __iter__(self) -> typing.Iterator[typing.Any]:
         call = self._call
-        if call.dns_start and not call.dns_end:
+        if call.phase == "dns":
             call.step_end("dns")
             call.step_start("connect", peer=self._peer)
         return super().__iter__()

@@ -13,7 +13,7 @@ import logging
 import socket
 import typing
 
-from .._sockets import get_option, set_option
+from .._sockets import tcp
 
 log = logging.getLogger("onewrite")
 
@@ -44,7 +44,7 @@ def _report() -> None:
 
 def ensure(sock: typing.Any) -> None:
     """Switch TCP_NODELAY on where it is off. A socket that is not TCP is left alone."""
-    if get_option(sock, socket.TCP_NODELAY) == 0:
-        set_option(sock, socket.TCP_NODELAY, 1)
-        if get_option(sock, socket.TCP_NODELAY) == 0:
+    if tcp("getsockopt", sock, socket.TCP_NODELAY) == 0:
+        tcp("setsockopt", sock, socket.TCP_NODELAY, 1)
+        if tcp("getsockopt", sock, socket.TCP_NODELAY) == 0:
             _report()

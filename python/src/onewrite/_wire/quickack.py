@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import typing
 
-from .._sockets import set_option
+from .._sockets import tcp
 
 #: The socket option, or None where the platform has none.
 QUICKACK = getattr(socket, "TCP_QUICKACK", None)
@@ -18,4 +18,4 @@ def acknowledge(sock: typing.Any) -> None:
     the effect (tcp(7)), so this is called after the last write of each request.
     """
     if QUICKACK is not None:
-        set_option(sock, QUICKACK, 1)
+        tcp("setsockopt", sock, QUICKACK, 1)
