@@ -11,7 +11,7 @@ import { errorKind } from '../errors.js'
 import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
 import { callHook, safely } from './hooks.js'
-import { currentTimingId } from './id.js'
+import { timingIdIn, timingIds } from './id.js'
 import { Timing } from './record.js'
 
 /** @typedef {import('node:async_hooks').AsyncResource} AsyncResource */
@@ -40,7 +40,7 @@ export class Call {
    */
   constructor (hooks, context, method, origin, path, alone, above = false) {
     const now = nowNs()
-    this.id = currentTimingId(context)
+    this.id = timingIds === null ? undefined : timingIdIn(context)
     this.method = method
     this.origin = origin
     this.path = path
@@ -359,7 +359,9 @@ export class Call {
     const { connection } = this
     if (connection !== null) {
       this.connection = null
-      connection.released(this, now)
+      connection.active--
+      connection.releasedNs = now
+      if (connection.call === this) connection.call = null
       const event = this.loud ? this.event('connectionReleased', now) : null
       if (event !== null) event.reusable = reusable
     }

@@ -174,13 +174,6 @@ export class Connection {
     return !call.reused && this.startNs >= call.startNs ? steps : null
   }
 
-  /** The attempt has ended. @param {Call} call @param {number} now */
-  released (call, now) {
-    this.active--
-    this.releasedNs = now
-    if (this.call === call) this.call = null
-  }
-
   /**
    * Counts the writes of this socket. Each call of its `_write` and `_writev` is one write to the kernel; `write` only
    * queues while the socket is corked. HTTP/2 frames its own writes.

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** @type {AsyncLocalStorage<string | number> | null} */
-let storage = null
+/** null before the first id. @type {AsyncLocalStorage<string | number> | null} */
+export let timingIds = null
 
 /**
  * Runs `run` so that each call started in it has `id` in its timing record and events.
@@ -13,11 +13,11 @@ let storage = null
  * @returns {T} what `run` returns
  */
 export function withTimingId (id, run) {
-  storage ??= new AsyncLocalStorage()
-  return storage.run(id, run)
+  timingIds ??= new AsyncLocalStorage()
+  return timingIds.run(id, run)
 }
 
 /** @param {import('node:async_hooks').AsyncResource} context @returns {string | number | undefined} */
-export function currentTimingId (context) {
-  return storage === null ? undefined : context.runInAsyncScope(storage.getStore, storage)
+export function timingIdIn (context) {
+  return timingIds === null ? undefined : context.runInAsyncScope(timingIds.getStore, timingIds)
 }

@@ -1,7 +1,7 @@
 /**
  * The handler of one request, around the caller's: it is the call, or an attempt of it. undici 7 has handlers of two
  * styles: onConnect, onHeaders, … and onRequestStart, onResponseStart, …; undici 8 has the second alone, and adapts the
- * first itself. Each method passes on all arguments; `this` of the caller's handler is still that handler.
+ * first itself. `this` of the caller's handler is still that handler.
  */
 
 import { AsyncResource } from 'node:async_hooks'
@@ -107,12 +107,6 @@ export class Handler extends Call {
     return this.inner?.onResponseStarted?.()
   }
 
-  /** @param {number} status 101, or 200 for a tunnel: the connection carries no more HTTP */
-  upgraded (status) {
-    this.head(status)
-    this.endsHere()
-  }
-
   /** The handlers above have been called with the response's end. What they throw comes back as an error. */
   completed () {
     this.inner = this.signal = null
@@ -170,128 +164,84 @@ function read (error, name) {
   }
 }
 
-/** Of the style with onConnect, for undici 7. */
-class LegacyHandler extends Handler {
-  /** @param {any} abort @param {any} context */
-  onConnect (abort, context) {
-    const before = this.reach()
-    if (this.attempts === null || this.isAttempt) this.acquired()
-    try {
-      return this.inner?.onConnect(abort, context)
-    } finally {
-      this.leave(before)
+/**
+ * The methods of both styles differ in their names, and in the controller that comes first. undici skips a method that
+ * a handler with a controller lacks, and fails where one of the other style lacks it.
+ * @param {string[]} names
+ * @param {boolean} controlled
+ */
+function styleOf ([start = '', head = '', upgrade = '', data = '', end = '', error = ''], controlled) {
+  return class extends Handler {
+    /** @param {any} first @param {any} context */
+    [start] (first, context) {
+      const before = this.reach()
+      if (this.attempts === null || this.isAttempt) this.acquired()
+      try {
+        return this.inner?.[start](first, context)
+      } finally {
+        this.leave(before)
+      }
     }
-  }
 
-  /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
-  onHeaders (status, headers, resume, text) {
-    this.head(status)
-    try {
-      return this.inner?.onHeaders(status, headers, resume, text)
-    } finally {
-      if (this.loud) this.tell()
+    /** @param {any} first @param {any} second @param {any} third @param {any} text */
+    [head] (first, second, third, text) {
+      this.head(controlled ? second : first)
+      try {
+        return controlled
+          ? this.inner?.[head]?.(first, second, third, text)
+          : this.inner?.[head](first, second, third, text)
+      } finally {
+        if (this.loud) this.tell()
+      }
     }
-  }
 
-  /** @param {number} status @param {any} headers @param {any} socket */
-  onUpgrade (status, headers, socket) {
-    this.upgraded(status)
-    try {
-      return this.inner?.onUpgrade(status, headers, socket)
-    } finally {
-      this.letGo()
-      this.close()
+    /** @param {any} first @param {any} second @param {any} third @param {any} socket */
+    [upgrade] (first, second, third, socket) {
+      // 101, or 200 for a tunnel: the connection carries no more HTTP.
+      this.head(controlled ? second : first)
+      this.endsHere()
+      try {
+        return controlled
+          ? this.inner?.[upgrade]?.(first, second, third, socket)
+          : this.inner?.[upgrade](first, second, third, socket)
+      } finally {
+        this.letGo()
+        this.close()
+      }
     }
-  }
 
-  /** @param {any} chunk */
-  onData (chunk) {
-    this.bytesReceived += chunk.length
-    return this.inner?.onData(chunk)
-  }
+    /** @param {any} first @param {any} second */
+    [data] (first, second) {
+      this.bytesReceived += (controlled ? second : first).length
+      return controlled ? this.inner?.[data]?.(first, second) : this.inner?.[data](first, second)
+    }
 
-  /** @param {any} trailers */
-  onComplete (trailers) {
-    this.complete()
-    const result = this.inner?.onComplete(trailers)
-    this.completed()
-    return result
-  }
-
-  /** @param {any} error */
-  onError (error) {
-    const before = this.reach()
-    this.failed(error)
-    try {
-      const result = this.inner?.onError(error)
-      this.letGo(error)
+    /** @param {any} first @param {any} second */
+    [end] (first, second) {
+      this.complete()
+      const result = controlled ? this.inner?.[end]?.(first, second) : this.inner?.[end](first, second)
+      this.completed()
       return result
-    } finally {
-      this.leave(before)
-      this.close()
+    }
+
+    /** @param {any} first @param {any} second */
+    [error] (first, second) {
+      const reason = controlled ? second : first
+      const before = this.reach()
+      this.failed(reason)
+      try {
+        const result = this.inner?.[error](first, second)
+        this.letGo(reason)
+        return result
+      } finally {
+        this.leave(before)
+        this.close()
+      }
     }
   }
 }
 
-/** Of the style with controllers. */
-class ControllerHandler extends Handler {
-  /** @param {any} controller @param {any} context */
-  onRequestStart (controller, context) {
-    const before = this.reach()
-    if (this.attempts === null || this.isAttempt) this.acquired()
-    try {
-      return this.inner?.onRequestStart(controller, context)
-    } finally {
-      this.leave(before)
-    }
-  }
-
-  /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
-  onResponseStart (controller, status, headers, text) {
-    this.head(status)
-    try {
-      return this.inner?.onResponseStart?.(controller, status, headers, text)
-    } finally {
-      if (this.loud) this.tell()
-    }
-  }
-
-  /** @param {any} controller @param {number} status @param {any} headers @param {any} socket */
-  onRequestUpgrade (controller, status, headers, socket) {
-    this.upgraded(status)
-    try {
-      return this.inner?.onRequestUpgrade?.(controller, status, headers, socket)
-    } finally {
-      this.letGo()
-      this.close()
-    }
-  }
-
-  /** @param {any} controller @param {any} chunk */
-  onResponseData (controller, chunk) {
-    this.bytesReceived += chunk.length
-    return this.inner?.onResponseData?.(controller, chunk)
-  }
-
-  /** @param {any} controller @param {any} trailers */
-  onResponseEnd (controller, trailers) {
-    this.complete()
-    const result = this.inner?.onResponseEnd?.(controller, trailers)
-    this.completed()
-    return result
-  }
-
-  /** @param {any} controller @param {any} error */
-  onResponseError (controller, error) {
-    const before = this.reach()
-    this.failed(error)
-    try {
-      const result = this.inner?.onResponseError?.(controller, error)
-      this.letGo(error)
-      return result
-    } finally {
-      this.leave(before)
-      this.close()
-    }
-  }
-}
+/** undici 8 itself adapts them. */
+const LegacyHandler = styleOf(['onConnect', 'onHeaders', 'onUpgrade', 'onData', 'onComplete', 'onError'], false)
+const ControllerHandler = styleOf(['onRequestStart', 'onResponseStart', 'onRequestUpgrade', 'onResponseData',
+  'onResponseEnd', 'onResponseError'], true)
