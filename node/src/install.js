@@ -123,9 +123,10 @@ export function uninstall () {
   installed = null
   if (!undo) return false
   undici.setGlobalDispatcher(current ?? legacy)
-  // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects.
+  // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects. Where Node's undici 6
+  // was loaded first there was only one. The other cannot be deleted; undefined is to undici as absent.
   if (legacy !== undefined) Object.assign(globalThis, { [LEGACY]: legacy })
-  if (current !== undefined) Object.assign(globalThis, { [CURRENT]: current })
+  if (CURRENT in globalThis) Object.assign(globalThis, { [CURRENT]: current })
   return true
 }
 

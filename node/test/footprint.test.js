@@ -65,7 +65,9 @@ describe('pictures', () => {
       uninstall()
       console.log(JSON.stringify({
         imported: changed(before, imported), installed: changed(imported, installed), called: changed(installed, called),
-        removed: changed(called, removed), uninstalled: changed(before, take())
+        removed: changed(called, removed),
+        // Node 22 with undici 7: undici defines the second property so that it cannot be deleted.
+        uninstalled: changed(before, take()).filter((path) => !path.endsWith('globalDispatcher.2)') || globalThis[Symbol.for('undici.globalDispatcher.2')] !== undefined)
       }))`)
     assert.deepEqual(imported, [])
     const others = installed.filter((path) => !GLOBALS.test(path))
