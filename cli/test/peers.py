@@ -182,28 +182,6 @@ class Relay:
                 one.shutdown(socket.SHUT_RDWR)
 
 
-class SlowRecords:
-    """Passes bytes on to a TLS server, and its records back one at a time, each after a pause."""
-
-    def __init__(self, port: int, pause_s: float) -> None:
-        self._to, self._pause_s = port, pause_s
-        listener = Listener(self._both_ways)
-        self.port, self.close = listener.port, listener.close
-
-    def _both_ways(self, client: socket.socket) -> None:
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with client, socket.create_connection(("127.0.0.1", self._to)) as server, contextlib.suppress(OSError):
-            threading.Thread(target=self._back, args=(server, client), daemon=True).start()
-            while data := client.recv(65536):
-                server.sendall(data)
-
-    def _back(self, server: socket.socket, client: socket.socket) -> None:
-        with contextlib.suppress(OSError), server.makefile("rb") as stream:
-            while header := stream.read(5):
-                time.sleep(self._pause_s)
-                client.sendall(header + stream.read(int.from_bytes(header[3:], "big")))
-
-
 @contextlib.contextmanager
 def dead_port() -> Iterator[int]:
     """A port that refuses connections until the block ends: it is bound, and nobody listens."""

@@ -20,7 +20,7 @@ __all__ = ["judge"]
 
 PREFACE = "the client speaks HTTP/2, which is not judged"
 UNCORK = "no MSG_MORE or TCP_CORK without a flush behind the last piece of a request"
-HTTP2 = "the client offered HTTP/2 and the connection was not decrypted: HTTP/2 is not judged"
+TUNNELS = "the proxy decrypts no TLS of others: write {https_url}, which the tool serves, in place of the service's URL"
 
 
 def judge(seen: Seen) -> list[Outcome]:
@@ -42,11 +42,8 @@ def _cured(outcome: Outcome, requests: list[SeenRequest]) -> Outcome:
 def _countable(seen: Seen) -> tuple[list[SeenRequest], str]:
     """The requests whose pieces mean something, and why there are none."""
     if not seen.requests:
-        return [], PREFACE if seen.http2 else "no request was seen"
-    opened = [request for request in seen.requests if request.method or not request.connection.http2_offered]
-    if not opened:
-        return [], HTTP2
-    fitting = [request for request in opened if request.size <= FITS and not request.expects_continue]
+        return [], PREFACE if seen.http2 else TUNNELS if seen.tunnels else "no request was seen"
+    fitting = [request for request in seen.requests if request.size <= FITS and not request.expects_continue]
     if not fitting:
         return [], "every request was larger than 16 KiB or waited for 100 (Continue), and must be split"
     return fitting, ""
@@ -68,8 +65,8 @@ def _split(rule: Rule, seen: Seen) -> Outcome:
 
 
 def _named(request: SeenRequest) -> str:
-    size = f"{request.head_bytes}+{request.body_bytes} bytes" if request.head_bytes else f"{request.body_bytes} bytes"
-    return f"{request.method or 'a request inside TLS'} {request.target} ({size}): {request.segments} segments"
+    size = f"{request.head_bytes}+{request.body_bytes} bytes"
+    return f"{request.method} {request.target} ({size}): {request.segments} segments"
 
 
 def _nodelay(rule: Rule, seen: Seen) -> Outcome:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import re
+import socket
 import ssl
+import threading
 from collections import Counter
 
 from onewrite_lab.tap import Arrival, Channel, RequestParser
 
 from onewrite_cli.check.client_sockets import ClientSockets, Watched, WatchedOrigin
-from onewrite_cli.check.forwarded import BAD_REQUEST, Forwarded, first_bytes, host_and_port
-from onewrite_cli.check.tunnel import Tunnel
+from onewrite_cli.check.forwarded import BAD_REQUEST, CONNECT_S, Forwarded, first_bytes, host_and_port
 from onewrite_cli.common.origin import Origin, authority
 
 __all__ = ["OWN_NAME", "Proxy"]
@@ -23,6 +24,8 @@ __all__ = ["OWN_NAME", "Proxy"]
 #: No loopback name: Go, Ruby and Java send those past any proxy. The domain `test` is reserved (RFC 6761, 6.2).
 OWN_NAME = "check.onewrite.test"
 AUTHORITY = re.compile(rb"CONNECT +(\S+) ")
+BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+PIECE = 1 << 16
 
 
 class Proxy(WatchedOrigin):
@@ -30,7 +33,7 @@ class Proxy(WatchedOrigin):
 
     def __init__(self, secure: Origin, sockets: ClientSockets) -> None:
         self._secure = secure
-        self.tunnels: list[tuple[str, Arrival, Tunnel]] = []
+        self.tunnels: list[tuple[str, Arrival]] = []  # not decrypted, by the service
         self.forwarded: Counter[str] = Counter()  # plain requests by the service that got them
         self.unreachable: list[str] = []
         super().__init__("http", sockets)
@@ -74,7 +77,31 @@ class Proxy(WatchedOrigin):
             if piece is None or not piece.data:
                 return
             behind = parser.feed(piece.data)
-        tunnel = Tunnel(channel, arrival, self.sockets)
-        self.tunnels.append((authority(host, port), arrival, tunnel))
         self.sockets.look(arrival, anew=True)
-        tunnel.run(host, port, behind)
+        named = authority(host, port)
+        try:
+            upstream = socket.create_connection((host, port), timeout=CONNECT_S)
+        except (OSError, ValueError) as error:  # ValueError: a name that IDNA does not take
+            self.unreachable.append(f"{named}: {error}")
+            channel.send(BAD_GATEWAY)
+            return
+        self.tunnels.append((named, arrival))
+        with upstream:
+            for sock in (upstream, channel.sock):
+                sock.settimeout(None)
+            upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            channel.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            back = threading.Thread(target=_pass_on, args=(upstream, channel.sock), daemon=True)
+            back.start()
+            _pass_on(channel.sock, upstream, behind)
+            back.join()
+
+
+def _pass_on(source: socket.socket, to: socket.socket, first: bytes = b"") -> None:
+    """All bytes of one direction, and its end."""
+    with contextlib.suppress(OSError):
+        to.sendall(first)
+        while data := source.recv(PIECE):
+            to.sendall(data)
+    with contextlib.suppress(OSError):
+        to.shutdown(socket.SHUT_WR)

@@ -26,7 +26,6 @@ class SeenConnection:
     peer: str
     nodelay: bool | None = None  # False: off in one reading or more; None: could not be read
     nodelay_changed: bool = False
-    http2_offered: bool = False
 
 
 @dataclass
@@ -34,7 +33,7 @@ class SeenRequest:
     """One request. `segments` and `records` are None where they could not be counted."""
 
     connection: SeenConnection
-    method: str  # "" inside a tunnel that is not decrypted
+    method: str
     target: str
     head_bytes: int
     body_bytes: int
@@ -70,7 +69,7 @@ class Seen:
     single_gaps_ns: list[int] = field(default_factory=list)  # the control that makes one write
     http2: int = 0  # connections that began with the preface of HTTP/2
     pipelined: int = 0  # requests that came before the one before them was answered
-    tunnels: int = 0  # that were not decrypted
+    tunnels: int = 0  # that were not decrypted: what is in them is not counted
     resent_segments: int = 0  # by the host's counters: the excuse for an odd count
     unseen: dict[str, str] = field(default_factory=dict)
     unreachable: list[str] = field(default_factory=list)  # by the proxy: host, port, reason
@@ -123,9 +122,9 @@ def _witness(target: Target) -> str:
     return where + (" (TCP_INFO)" if SEGMENTS_COUNTED else "") + sockets
 
 
-def _connection(target: Target, arrival: Arrival, peer: str, *, http2_offered: bool = False) -> SeenConnection:
+def _connection(target: Target, arrival: Arrival, peer: str) -> SeenConnection:
     readings = target.sockets.nodelay(arrival)
-    return SeenConnection(peer, all(readings) if readings else None, len(set(readings)) > 1, http2_offered)
+    return SeenConnection(peer, all(readings) if readings else None, len(set(readings)) > 1)
 
 
 def _request(target: Target, connection: SeenConnection, exchange: Exchange, before: Exchange | None) -> SeenRequest:
@@ -154,20 +153,15 @@ def _add_control(seen: Seen, target: Target, exchange: Exchange) -> None:
 
 
 def _add_tunnels(seen: Seen, target: Target) -> None:
-    """Add the requests of CONNECT tunnels, which are not decrypted, and the forwarded requests."""
+    """Add the connections of CONNECT tunnels, which are not decrypted, and what was forwarded."""
     if target.proxy is None:
         return
     seen.unreachable += target.proxy.unreachable
     for service, count in target.proxy.forwarded.items():
         seen.notes.append(f"{count} requests were forwarded to {service}, which has acted on them")
-    for authority, arrival, tunnel in target.proxy.tunnels:
-        if tunnel.fault:
-            seen.unreachable.append(tunnel.fault)
-            continue
-        seen.tunnels += 1
-        connection = _connection(target, arrival, authority, http2_offered=tunnel.records.http2_offered)
-        if tunnel.records.ready:
-            seen.connections.append(connection)
-        for turn in tunnel.turns:
-            lost = target.sockets.lost(arrival, turn.since_ns, turn.times_ns)
-            seen.requests.append(SeenRequest(connection, "", authority, 0, turn.bytes, turn.segments, turn.records, *lost))
+    tunnels = target.proxy.tunnels
+    seen.tunnels = len(tunnels)
+    seen.connections += [_connection(target, arrival, service) for service, arrival in tunnels]
+    if tunnels:
+        services = ", ".join(dict.fromkeys(service for service, _ in tunnels))
+        seen.notes.append(f"the requests in {counted(len(tunnels), 'TLS connection')} to {services} were passed on undecrypted")

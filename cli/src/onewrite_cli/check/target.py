@@ -44,12 +44,11 @@ class Target:
     @property
     def requests(self) -> int:
         """The number of the command's requests so far."""
-        opened = sum(
+        return sum(
             exchange.complete and not self.is_own(exchange.arrival.peer_port) and not is_http2(exchange.request)
             for origin in self.origins
             for exchange in origin.exchanges
         )
-        return opened + sum(len(tunnel.turns) for _, _, tunnel in (self.proxy.tunnels if self.proxy else ()))
 
     def is_own(self, client_port: int) -> bool:
         """True for the port of the tool's own client."""

@@ -75,7 +75,7 @@ RULES = (
         "Each record has a header, a tag and a decryption. With TCP_NODELAY on, a record per write is a segment per write.",
         _COUNTS.format("request"),
         "give head and body to the TLS layer in one write",
-        "the server, which cuts the stream into records; inside CONNECT the headers of the records, not decrypted",
+        "the server, which cuts the stream into records",
     ),
     Rule(
         "OW105",
