@@ -16,8 +16,9 @@ from dataclasses import replace
 import pytest
 
 from conftest import CLIENT, clean_environment
-from onewrite_cli.check import client_sockets, seen
+from onewrite_cli.check import seen
 from onewrite_cli.check.command import CheckOptions, check
+from onewrite_cli.common import sockets
 from onewrite_cli.common.outcome import State
 from onewrite_cli.doctor.measure import Samples
 from onewrite_cli.doctor.verdict import diagnose
@@ -28,7 +29,7 @@ from test_verdict import CONTROL, sample, samples
 def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example on macOS, which shows neither segments nor the client's sockets."""
     monkeypatch.setattr(seen, "SEGMENTS_COUNTED", False)
-    monkeypatch.setattr(client_sockets, "AVAILABLE", False)
+    monkeypatch.setattr(sockets, "AVAILABLE", False)
     report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"]))
     states = {outcome.rule.id: (outcome.state, outcome.detail) for outcome in report.outcomes}
     assert states["OW101"] == (State.SKIPPED, "counting segments needs TCP_INFO, which is Linux's")

@@ -23,7 +23,11 @@ def seen(
     made = Seen("a test", connections=[connection], resent_segments=resent, **controls)  # type: ignore[arg-type]
     for number, count in enumerate(pieces):
         held = None if held_ms is None else Hold(int(held_ms * MS), "nagle_delayed_ack" if held_ms else "")
-        made.requests.append(SeenRequest(connection, "POST", f"/{number}", 90, 200, count, None, int(gap_ms * MS), held))
+        made.requests.append(
+            SeenRequest(
+                connection, "POST", f"/{number}", 90, 200, segments=count, nodelay=nodelay, gap_ns=int(gap_ms * MS), held=held
+            )
+        )
     return made
 
 

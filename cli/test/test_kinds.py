@@ -41,7 +41,7 @@ class DropsTheBody(Listener):
             head += data
         found = re.search(rb"(?i)content-length: *(\d+)", head)
         wanted, body = int(found[1]) if found else 0, 0
-        sock.settimeout(None if self._then == "waits" else 0.05)
+        sock.settimeout(None if self._then == "waits" else 0.2)
         while body < wanted:
             try:
                 data = sock.recv(65536)
@@ -145,7 +145,6 @@ def test_a_server_with_few_threads_is_judged(threads: int, backlog: int, nodelay
     assert done.states["OW202"] == ("ok" if nodelay else "found")
     assert done.states["OW201"] == ("ok" if nodelay else "found")
     assert done.finding("OW202")["of"] == 8
-    assert any(f"answers {threads} connection" in note for note in done.data["notes"]), done.out
 
 
 @pytest.mark.drawn

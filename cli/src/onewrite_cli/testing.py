@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from onewrite_lab.certificates import shared as certificates
 from onewrite_lab.tap import Exchange
 
-from onewrite_cli.check.client_sockets import ClientSockets, WatchedOrigin
+from onewrite_cli.check.watched import WatchedOrigin, ends_of
+from onewrite_cli.common.sockets import Sockets
 
 __all__ = ["Counted", "CountingServer", "counting_server"]
 
@@ -35,7 +36,7 @@ class CountingServer:
     url: str
     ca_file: str | None
     _origin: WatchedOrigin
-    _sockets: ClientSockets
+    _sockets: Sockets
 
     @property
     def requests(self) -> list[Counted]:
@@ -44,7 +45,7 @@ class CountingServer:
 
     def _counted(self, exchange: Exchange) -> Counted:
         request, arrival = exchange.request, exchange.arrival
-        readings = self._sockets.nodelay(arrival)
+        readings = self._sockets.nodelay(ends_of(arrival))
         counts = exchange.segments, exchange.records, all(readings) if readings else None
         return Counted(request.method, request.path, bytes(request.body), arrival.index, *counts)
 
@@ -52,7 +53,7 @@ class CountingServer:
 @contextmanager
 def counting_server(*, tls: bool = False) -> Iterator[CountingServer]:
     """Serve on a port of the kernel's choice, until the block ends."""
-    sockets = ClientSockets(lambda: [os.getpid()])
+    sockets = Sockets(lambda: [os.getpid()])
     origin = WatchedOrigin("https" if tls else "http", sockets)
     try:
         yield CountingServer(origin.url, certificates().ca_file if tls else None, origin, sockets)

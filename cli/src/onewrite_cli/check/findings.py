@@ -5,21 +5,17 @@ What could not be seen is skipped, never passed.
 
 from __future__ import annotations
 
-from collections import Counter
-from statistics import median
-
-from onewrite_lab.stall import control_line, is_clean
+from onewrite_lab.stall import control_line
 
 from onewrite_cli.check.cures import cure_for
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest
-from onewrite_cli.common.holds import IN_WORDS
-from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode, controls_in_words
+from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode
 from onewrite_cli.common.rules import Rule, rule_named
+from onewrite_cli.common.stalls import is_blind, judge_stall
 
 __all__ = ["judge"]
 
 PREFACE = "the client speaks HTTP/2, which is not judged"
-UNCORK = "no MSG_MORE or TCP_CORK without a flush behind the last piece of a request"
 TUNNELS = "the proxy decrypts no TLS of others: write {https_url}, which the tool serves, in place of the service's URL"
 
 
@@ -110,32 +106,12 @@ def _stall(rule: Rule, seen: Seen) -> Outcome:
     requests, why = _countable(seen)
     if not requests:
         return Outcome(rule, State.SKIPPED, why)
-    line_ns, beside, problem = control_line(seen.split_gaps_ns, seen.single_gaps_ns)
-    if problem:
-        return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}")
-    beside = controls_in_words(seen.split_gaps_ns, seen.single_gaps_ns)
-    blind = all(request.connection.nodelay is None for request in requests)
-    judged = [request for request in requests if blind or request.held is not None or request.lost_ns <= line_ns]
-    unread = len(requests) - len(judged)  # silences, on a busy machine
-    held = [request for request in judged if request.lost_ns > line_ns]
-    own = sum(request.gap_ns > line_ns >= request.lost_ns for request in judged)
-    note = f"; late by a pause of the client, whose kernel held nothing: {own}" if own else ""
-    if is_clean(len(held), len(judged)):
-        if unread > 2 * (len(held) + own):
-            why = f"the machine is too busy: the client's socket was not read in {unread} of its silences"
-            return Outcome(rule, State.INCONCLUSIVE, f"{why} ({beside})")
-        few = f"{len(held)} of {len(requests)} came as late, which is rare enough to be the machine's" if held else "none"
-        return Outcome(rule, State.OK, f"{few}{note} ({beside})", 0, len(requests))
-    cost_ms = round(median(request.lost_ns for request in held) / 1e6, 1)
-    cause, _ = Counter(request.held.cause if request.held else "" for request in held).most_common(1)[0]
-    by = f", held by {IN_WORDS.get(cause, cause)}" if cause else ""
-    outcome = Outcome(rule, State.FOUND, f"{cost_ms} ms each{by} ({beside}){note}", len(held), len(requests), cost_ms=cost_ms)
+    outcome, held = judge_stall(rule, requests, "request", "client", seen.split_gaps_ns, seen.single_gaps_ns)
     outcome.examples = [_named(request) for request in held[:3]]
-    if not cause:
-        outcome.detail += "; the client's sockets could not be read, and a client that pauses for as long shows the same"
-    if cause == "cork":
-        outcome.cure = UNCORK
+    if not held or outcome.cure != rule.cure:
         return outcome
+    if is_blind(requests):
+        outcome.detail += "; the client's sockets could not be read, and a client that pauses for as long shows the same"
     if all(request.first and request.records is None for request in held):
         outcome.detail += "; each on a new connection, which most servers acknowledge at once: it stalls here and at HAProxy"
     return _cured(outcome, held)

@@ -11,7 +11,7 @@ from collections import Counter
 
 from onewrite_lab.tap import Answer, Arrival, Channel, Exchange
 
-from onewrite_cli.check.client_sockets import Watched, WatchedOrigin
+from onewrite_cli.check.watched import Watched, WatchedOrigin
 from onewrite_cli.common.origin import authority
 from onewrite_cli.common.response import begin_response
 

@@ -15,9 +15,10 @@ from collections import Counter
 
 from onewrite_lab.tap import Arrival, Channel, RequestParser
 
-from onewrite_cli.check.client_sockets import ClientSockets, Watched, WatchedOrigin
 from onewrite_cli.check.forwarded import BAD_REQUEST, CONNECT_S, Forwarded, first_bytes, host_and_port
+from onewrite_cli.check.watched import Watched, WatchedOrigin, ends_of
 from onewrite_cli.common.origin import Origin, authority
+from onewrite_cli.common.sockets import Sockets
 
 __all__ = ["OWN_NAME", "Proxy"]
 
@@ -31,7 +32,7 @@ PIECE = 1 << 16
 class Proxy(WatchedOrigin):
     """The plain origin of a check, and a proxy. `secure` serves tunnels to the tool's own name."""
 
-    def __init__(self, secure: Origin, sockets: ClientSockets) -> None:
+    def __init__(self, secure: Origin, sockets: Sockets) -> None:
         self._secure = secure
         self.tunnels: list[tuple[str, Arrival]] = []  # not decrypted, by the service
         self.forwarded: Counter[str] = Counter()  # plain requests by the service that got them
@@ -77,7 +78,7 @@ class Proxy(WatchedOrigin):
             if piece is None or not piece.data:
                 return
             behind = parser.feed(piece.data)
-        self.sockets.look(arrival, anew=True)
+        self.sockets.look(ends_of(arrival), anew=True)
         named = authority(host, port)
         try:
             upstream = socket.create_connection((host, port), timeout=CONNECT_S)

@@ -9,9 +9,10 @@ from onewrite_lab.witness.tcpinfo import AVAILABLE as SEGMENTS_COUNTED
 
 from onewrite_cli.check.proxy import OWN_NAME
 from onewrite_cli.check.target import Target
+from onewrite_cli.check.watched import ends_of
 from onewrite_cli.common.controls import PATH
-from onewrite_cli.common.holds import Hold
 from onewrite_cli.common.origin import is_http2, longest_gap_ns
+from onewrite_cli.common.stalls import Message
 from onewrite_cli.common.terminal import counted
 
 __all__ = ["Seen", "SeenConnection", "SeenRequest", "seen_at"]
@@ -29,18 +30,15 @@ class SeenConnection:
 
 
 @dataclass
-class SeenRequest:
-    """One request. `segments` and `records` are None where they could not be counted."""
+class SeenRequest(Message):
+    """One request. `records` is None without TLS."""
 
     connection: SeenConnection
     method: str
     target: str
     head_bytes: int
     body_bytes: int
-    segments: int | None
-    records: int | None
-    gap_ns: int  # the longest silence between two pieces of it
-    held: Hold | None = None  # in the client's kernel; None: could not be read
+    records: int | None = None
     first: bool = False  # of its connection
     expects_continue: bool = False
     chunked: bool = False
@@ -49,13 +47,6 @@ class SeenRequest:
     @property
     def size(self) -> int:
         return self.head_bytes + self.body_bytes
-
-    @property
-    def lost_ns(self) -> int:
-        """What the kernel held. Where that was not read, a silence counts that it could have caused."""
-        if self.held is not None:
-            return self.held.ns
-        return 0 if self.connection.nodelay or self.segments == 1 else self.gap_ns
 
 
 @dataclass
@@ -123,27 +114,28 @@ def _witness(target: Target) -> str:
 
 
 def _connection(target: Target, arrival: Arrival, peer: str) -> SeenConnection:
-    readings = target.sockets.nodelay(arrival)
+    readings = target.sockets.nodelay(ends_of(arrival))
     return SeenConnection(peer, all(readings) if readings else None, len(set(readings)) > 1)
 
 
 def _request(target: Target, connection: SeenConnection, exchange: Exchange, before: Exchange | None) -> SeenRequest:
     request, since_ns = exchange.request, before.answered_ns if before else 0
-    gap_ns, held = target.sockets.lost(exchange.arrival, since_ns, [t_ns for t_ns, _ in exchange.reads])
+    gap_ns, held = target.sockets.lost(ends_of(exchange.arrival), since_ns, [t_ns for t_ns, _ in exchange.reads])
     return SeenRequest(
         connection,
         request.method,
         request.target,
         len(request.head),
         len(request.body_wire),
-        exchange.segments,
         exchange.records,
-        gap_ns,
-        held,
         before is None,
         request.expects_continue,
         request.framing == "chunked",
         next(iter(request.values("user-agent")), ""),
+        segments=exchange.segments,
+        nodelay=connection.nodelay,
+        gap_ns=gap_ns,
+        held=held,
     )
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from onewrite_lab.certificates import shared as certificates
 
-from onewrite_cli.check.client_sockets import ClientSockets, WatchedOrigin
 from onewrite_cli.check.proxy import OWN_NAME, Proxy
+from onewrite_cli.check.watched import WatchedOrigin
 from onewrite_cli.common.controls import run_controls
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.origin import Origin, is_http2
+from onewrite_cli.common.sockets import Sockets
 
 __all__ = ["Target"]
 
@@ -19,7 +20,7 @@ class Target:
     """A plain origin, and with `tls` or `proxy` a secure one and a proxy. Raises CouldNotRun."""
 
     def __init__(self, folder: Path, *, tls: bool, secure: bool, proxy: bool) -> None:
-        self.sockets = ClientSockets()
+        self.sockets = Sockets()
         self.split_ports: set[int] = set()  # of the controls
         self.single_ports: set[int] = set()
         self.ca_file: str | None = None

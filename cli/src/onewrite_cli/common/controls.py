@@ -55,7 +55,7 @@ def answer_controls() -> tuple[list[int], list[int]]:
         with Tap(Script(answers=[answer])) as tap:
             try:
                 client = Client("127.0.0.1", tap.port, tls=False, timeout_s=10)
-                tails.append([client.request("/", quick=False).tail_ns for _ in range(TIMES)])
+                tails.append([client.request("/", quick=False).response.tail_ns for _ in range(TIMES)])
                 client.close()
             except OSError as error:
                 raise CouldNotRun(f"{UNREACHED}: {error}") from error

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from statistics import median
 
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.rules import RULES, Rule, rule_named
 
-__all__ = ["FITS", "Outcome", "Report", "State", "apply_severities", "by_mode", "controls_in_words", "read_severities"]
+__all__ = ["FITS", "Outcome", "Report", "State", "apply_severities", "by_mode", "read_severities"]
 
 #: A TLS record holds 16 KiB (RFC 8446, 5.1), a loopback segment 32 KiB or more: a larger request must be split.
 FITS = 16 * 1024
@@ -97,10 +96,6 @@ class Report:
         word = "CLEAN as far as it could be judged" if unseen else "CLEAN"
         good = "; ".join([outcome.rule.good for outcome in self.of(State.OK)] or ["no rule fails"])
         return f"{word}: {good}{also}"
-
-
-def controls_in_words(split_ns: list[int], single_ns: list[int]) -> str:
-    return f"controls: split {median(split_ns) / 1e6:.1f}, whole {median(single_ns) / 1e6:.1f}"
 
 
 def by_mode(rule: Rule, counts: list[int], what: str, resent: int, unit: str = "request") -> Outcome:

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from onewrite_lab.witness import SocketReading, tcpinfo
+from onewrite_lab.witness import tcpinfo
 
-from onewrite_cli.common.holds import Hold, Holds, pause_s
+from onewrite_cli.common.holds import pause_s
 from onewrite_cli.common.origin import authority
+from onewrite_cli.common.stalls import Message
 
 __all__ = ["NOT_ENDED", "Answered", "BadResponse", "Client", "NotHttp", "Received", "Response", "begin_response", "read_response"]
 
@@ -38,14 +39,18 @@ class NotHttp(BadResponse):
 
 @dataclass
 class Response:
-    """Times are time.monotonic_ns(). `body` has its size and a checksum."""
+    """`times_ns` (time.monotonic_ns()) are those of its pieces. `body` has its size and a checksum."""
 
     status: int
-    first_ns: int
-    last_ns: int
+    times_ns: list[int]
     keep_alive: bool
     server: str
     body: tuple[int, int]
+
+    @property
+    def tail_ns(self) -> int:
+        """First to last byte."""
+        return self.times_ns[-1] - self.times_ns[0]
 
 
 class _Open(io.BufferedReader):
@@ -54,15 +59,15 @@ class _Open(io.BufferedReader):
 
 
 class Received(io.RawIOBase):
-    """What a socket receives until `deadline` (time.monotonic()), and when the first and the last bytes came.
+    """What a socket receives until `deadline` (time.monotonic()), and when each piece came.
 
     With `quick` every segment is acknowledged at once, with False later, as on a busy connection. None changes nothing.
     `silent` is called while nothing comes.
     """
 
-    def __init__(self, sock: socket.socket, deadline: float, quick: bool | None, silent: Callable[[], None] | None) -> None:
+    def __init__(self, sock: socket.socket, deadline: float, quick: bool | None, silent: Callable[[], object] | None) -> None:
         self._sock, self._deadline, self.quick, self._silent = sock, deadline, quick, silent
-        self.first_ns = self.last_ns = 0
+        self.times_ns: list[int] = []
         self.buffered = _Open(self, PIECE)
 
     def readable(self) -> bool:
@@ -79,10 +84,9 @@ class Received(io.RawIOBase):
             self._sock.settimeout(left)
             size = self._sock.recv_into(buffer)
         except TimeoutError:
-            raise TimeoutError(NOT_ENDED if self.first_ns else NO_ANSWER) from None
+            raise TimeoutError(NOT_ENDED if self.times_ns else NO_ANSWER) from None
         if size:
-            self.last_ns = time.monotonic_ns()
-            self.first_ns = self.first_ns or self.last_ns
+            self.times_ns.append(time.monotonic_ns())
         return size
 
     def _wait(self) -> None:
@@ -100,7 +104,7 @@ class Received(io.RawIOBase):
 
 
 def begin_response(
-    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None, silent: Callable[[], None] | None = None
+    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None, silent: Callable[[], object] | None = None
 ) -> tuple[http.client.HTTPResponse, Received]:
     """The head of the next final response. Raises OSError, of which BadResponse."""
     received = Received(sock, deadline, quick, silent)
@@ -121,7 +125,7 @@ def begin_response(
 
 
 def read_response(
-    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None, silent: Callable[[], None] | None = None
+    sock: socket.socket, method: str, deadline: float, *, quick: bool | None = None, silent: Callable[[], object] | None = None
 ) -> Response:
     """The next final response, whole. Raises OSError, of which BadResponse."""
     response, received = begin_response(sock, method, deadline, quick=quick, silent=silent)
@@ -134,22 +138,17 @@ def read_response(
         raise BadResponse(CLOSED) from error
     if response.length:
         raise BadResponse(CLOSED)
-    return Response(response.status, received.first_ns, received.last_ns, keep_alive, server, (size, checksum))
+    return Response(response.status, received.times_ns, keep_alive, server, (size, checksum))
 
 
-@dataclass(frozen=True)
-class Answered:
-    """One answer. `segments` is None where they could not be counted; times in nanoseconds."""
+@dataclass
+class Answered(Message):
+    """One answer to a request that was written at `sent_ns`."""
 
     quick: bool  # every segment was acknowledged at once
-    status: int
-    segments: int | None
-    bytes: int
-    body_bytes: int
-    tail_ns: int  # first to last byte
-    keep_alive: bool
-    server: str
-    corked_ns: int = 0  # the longest time that the server's kernel kept bytes by MSG_MORE or a cork
+    response: Response
+    sent_ns: int
+    bytes: int = 0
 
 
 class Client:
@@ -159,46 +158,28 @@ class Client:
         self.socket = socket.create_connection((host, port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self.socket.getsockname()[1]
-        self._host, self.timeout_s = authority(host, port), timeout_s
-        if tls:
-            # The certificate is not checked: the user started this server.
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-            self.socket = context.wrap_socket(self.socket)
+        self._host, self._tls, self.timeout_s = authority(host, port), tls, timeout_s
 
-    def request(self, path: str, *, quick: bool, silent: Callable[[int], SocketReading | None] | None = None) -> Answered:
-        """GET, and the whole answer, with delayed or with quick ACKs; `silent` reads the server's end while nothing comes.
+    def request(self, path: str, *, quick: bool, silent: Callable[[], object] | None = None) -> Answered:
+        """GET, and the whole answer, with delayed or with quick ACKs; `silent` is called while nothing comes.
 
         Raises OSError, of which BadResponse.
         """
-        holds, corked_ns = Holds(), 0
-
-        def look() -> None:
-            nonlocal corked_ns
-            if silent and (reading := silent(self.port)):
-                holds.note(reading)
-                held = holds.ended(0, time.monotonic_ns()) or Hold()
-                corked_ns = max(corked_ns, held.ns if held.cause == "cork" else 0)
-
         head = f"GET {path} HTTP/1.1\r\nHost: {self._host}\r\nUser-Agent: onewrite-check\r\nAccept: */*\r\n\r\n"
-        before = tcpinfo.read(self.socket)
         self.socket.settimeout(self.timeout_s)
+        if self._tls and not isinstance(self.socket, ssl.SSLSocket):
+            # Only now: a server with few threads takes other connections first. It is the user's, so nothing is checked.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            self.socket = context.wrap_socket(self.socket)
+        before, sent_ns = tcpinfo.read(self.socket), time.monotonic_ns()
         self.socket.sendall(head.encode())
-        response = read_response(self.socket, "GET", time.monotonic() + self.timeout_s, quick=quick, silent=look)
+        response = read_response(self.socket, "GET", time.monotonic() + self.timeout_s, quick=quick, silent=silent)
         after = tcpinfo.read(self.socket)
-        both = (before, after) if before is not None and after is not None else None
-        return Answered(
-            quick=quick,
-            status=response.status,
-            segments=both[1].data_segs_in - both[0].data_segs_in if both else None,
-            bytes=both[1].bytes_received - both[0].bytes_received if both else 0,
-            body_bytes=response.body[0],
-            tail_ns=response.last_ns - response.first_ns,
-            keep_alive=response.keep_alive,
-            server=response.server,
-            corked_ns=corked_ns,
-        )
+        if before is None or after is None:
+            return Answered(quick, response, sent_ns)
+        size = after.bytes_received - before.bytes_received
+        return Answered(quick, response, sent_ns, size, segments=after.data_segs_in - before.data_segs_in)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

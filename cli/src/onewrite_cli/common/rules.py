@@ -120,10 +120,10 @@ RULES = (
         "answer-stall",
         "answers stall between their pieces",
         "no stall",
-        "The rest of an answer came as late as that of a server which waits for a delayed ACK, and at once when the client "
-        "acknowledged every segment.",
+        "The rest of an answer came as late as that of a server which waits for a delayed ACK.",
         "A second write was held by Nagle's algorithm until the client's delayed ACK came.",
-        _STALLS.format("answer") + " Skipped when answers are as late with quick ACKs: the server is slow then.",
+        _STALLS.format("answer") + " Only what the server's kernel held counts, not a pause of the server itself. Where its "
+        "sockets cannot be read, the rule is skipped when answers are as late with quick ACKs.",
         "TCP_NODELAY on accepted connections, or one write per answer: each alone ends the stall",
         "the client of the tool: first byte to last byte of each answer, beside the two controls",
     ),

@@ -116,9 +116,9 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     return Sample(
         arm=connection.arm.key,
         status=response.status,
-        total=response.last_ns - started - (int(apart_s * 1e9) if connection.arm.split else 0),
-        wait=max(0, response.first_ns - written),
-        tail=response.last_ns - response.first_ns,
+        total=response.times_ns[-1] - started - (int(apart_s * 1e9) if connection.arm.split else 0),
+        wait=max(0, response.times_ns[0] - written),
+        tail=response.tail_ns,
         held=held,
         held_bytes=held_bytes,
         retransmits=both[1].total_retrans - both[0].total_retrans if both else 0,

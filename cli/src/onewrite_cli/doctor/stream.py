@@ -148,7 +148,7 @@ def _read(connection: Connection, request: DoctorRequest, timeout_s: float) -> A
         mark = b"\n\n" if response.headers.get_content_type() == "text/event-stream" else b"}\n"
         tail = b""
         while data := response.read1(1 << 16):
-            arrivals.add(received.last_ns - begun, len(data), (tail + data).count(mark), quick=bool(received.quick))
+            arrivals.add(received.times_ns[-1] - begun, len(data), (tail + data).count(mark), quick=bool(received.quick))
             received.quick = len(arrivals.times_ns) // BLOCK % 2 == 1
             tail = data[-1:] if data[-1:] == mark[:1] and not data.endswith(mark) else b""
         arrivals.ended = True

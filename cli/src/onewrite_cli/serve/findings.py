@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from statistics import median
 
-from onewrite_lab.stall import CONTROL_SHARE, control_line, is_clean
-
-from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode, controls_in_words
+from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode
 from onewrite_cli.common.response import Answered
 from onewrite_cli.common.rules import Rule, rule_named
+from onewrite_cli.common.stalls import is_blind, judge_stall
 
 __all__ = ["Observed", "Process", "judge"]
 
@@ -48,7 +46,7 @@ def _split(rule: Rule, seen: Observed) -> Outcome:
         why = "every answer was larger than 16 KiB, and must be split" if seen.answers else "no answer came"
         return Outcome(rule, State.SKIPPED, why, unit="answers")
     outcome = by_mode(rule, [one.segments or 0 for one in fitting], "segments", seen.resent_segments, "answer")
-    if outcome.state is State.OK and not any(one.body_bytes for one in fitting):
+    if outcome.state is State.OK and not any(one.response.body[0] for one in fitting):
         why = "no answer had a body, and only a body shows whether it leaves with its head: name a path with --path"
         return Outcome(rule, State.SKIPPED, why, unit="answers")
     outcome.examples = [f"{one.bytes} bytes in {one.segments} segments" for one in fitting if (one.segments or 0) > 1][:3]
@@ -71,30 +69,14 @@ def _nodelay(rule: Rule, seen: Observed) -> Outcome:
 
 
 def _stall(rule: Rule, seen: Observed) -> Outcome:
-    """The tail of an answer comes late with delayed ACKs, and at once with quick ones."""
-    delayed = [one for one in seen.answers if not one.quick]
-    quick = [one for one in seen.answers if one.quick]
+    delayed, quick = ([one for one in seen.answers if one.quick is kind] for kind in (False, True))
     if not delayed or not quick:
         return Outcome(rule, State.SKIPPED, "no answer came", unit="answers")
-    line_ns, beside, problem = control_line(seen.split_tails_ns, seen.single_tails_ns)
-    if problem:
-        return Outcome(rule, State.INCONCLUSIVE, f"{problem}: {beside}", unit="answers")
-    beside = controls_in_words(seen.split_tails_ns, seen.single_tails_ns)
-    corked = [one for one in seen.answers if one.corked_ns > line_ns]
-    if not is_clean(len(corked), len(seen.answers)):
-        cost_ms = round(median(one.corked_ns for one in corked) / 1e6, 1)
-        detail = f"{cost_ms} ms each, held by MSG_MORE or TCP_CORK in the server ({beside})"
-        cure = "no MSG_MORE or TCP_CORK without a flush behind the last piece of an answer"
-        return Outcome(rule, State.FOUND, detail, len(corked), len(seen.answers), "answers", cost_ms=cost_ms, cure=cure)
-    late = [one for one in delayed if one.tail_ns > line_ns]
-    slow = sum(one.tail_ns > line_ns for one in quick)
-    if slow > (1 - CONTROL_SHARE) * len(quick):
-        detail = f"answers come as slowly with quick ACKs ({slow} of {len(quick)}): the server is slow, which hides a stall"
-        return Outcome(rule, State.SKIPPED, detail, unit="answers")
-    if not is_clean(len(late), len(delayed)):
-        cost_ms = round(median(one.tail_ns for one in late) / 1e6, 1)
-        few = f"{slow} of {len(quick)}" if slow else "none"
-        detail = f"{cost_ms} ms each, {few} with quick ACKs ({beside})"
-        return Outcome(rule, State.FOUND, detail, len(late), len(delayed), "answers", cost_ms=cost_ms)
-    few = f"{len(late)} of {len(delayed)} came as late, which is rare enough to be the machine's" if late else "none"
-    return Outcome(rule, State.OK, f"{few} ({beside})", 0, len(delayed), "answers")
+    controls = seen.split_tails_ns, seen.single_tails_ns
+    outcome, held = judge_stall(rule, delayed, "answer", "server", *controls)
+    if held and is_blind(delayed):  # only an answer that waits for a delayed ACK is prompt with quick ones
+        slow, slow_held = judge_stall(rule, quick, "answer", "server", *controls)
+        if slow_held:
+            detail = f"answers come as late with quick ACKs ({slow.count} of {slow.of}): the server is slow, which hides a stall"
+            return Outcome(rule, State.SKIPPED, detail, unit="answers")
+    return outcome
