@@ -58,6 +58,10 @@ def with_statuses(split: int, whole: int) -> Samples:
 def test_statuses_decide_before_times() -> None:
     pieces = diagnose(with_statuses(400, 200), CONTROL)
     assert (pieces.first_hop, pieces.exit_status) == ("REFUSES SPLIT", 1)
+    busy = with_statuses(200, 408)
+    busy.answered.update({arm.key: 20 for arm in ARMS})  # in the warm-up
+    next(one for one in busy.taken if one.arm == "split_nagle").status = 408
+    assert diagnose(busy, CONTROL).first_hop == "REFUSES WHOLE"
     every = diagnose(with_statuses(400, 400), CONTROL)
     assert (every.first_hop, every.exit_status) == ("unknown", 2)
     assert "refused the requests" in every.why[0]

@@ -125,17 +125,17 @@ class _Way:
 
     def __init__(self, samples: Samples, *arms: Arm) -> None:
         self.taken, failures = samples.of(*arms), samples.failed(*arms)
-        self.answered = sum(samples.answered[arm.key] for arm in arms)
         self.bad = len(failures) + sum(sample.status >= 400 for sample in self.taken)
-        self.share = self.bad / max(1, self.answered + len(failures))
+        self.of = len(self.taken) + len(failures)
+        self.share = self.bad / max(1, self.of)
         outcomes = Counter([*(f"status {sample.status}" for sample in self.taken), *failures])
         self.seen = ", ".join(f"{what} ({count})" for what, count in outcomes.most_common(3)) or "nothing was sent"
         self.answers = Counter((sample.status, *sample.body) for sample in self.taken)
 
     def is_refused_beside(self, other: _Way) -> bool:
         """Most of it where little of the other is; or some of it, and the other never."""
-        some = self.bad >= max(SEVERAL, self.answered // 10) and other.bad == 0
-        return other.answered > 0 and (some or (self.share >= MOST_OF and other.share <= FEW_OF))
+        some = self.bad >= max(SEVERAL, self.of // 10) and other.bad == 0
+        return other.bad < other.of and (some or (self.share >= MOST_OF and other.share <= FEW_OF))
 
 
 def _refused(result: Diagnosis, samples: Samples) -> bool:
