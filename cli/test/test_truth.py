@@ -76,6 +76,14 @@ def through_the_proxy(*lines: bytes) -> tuple[list[str], str]:
     return [line.partition(" ")[2] for line in done.err.splitlines() if line.startswith("ANSWER")], done.out
 
 
+def test_a_folded_field_goes_whole() -> None:
+    server = Server()
+    line = b"GET http://127.0.0.1:%d/ HTTP/1.1\r\nX-A: 1\r\n kept\r\nConnection: a,\r\n\tgone" % server.port
+    through_the_proxy(line)
+    server.close()
+    assert b"X-A: 1\r\n kept\r\nHost: here" in server.heads[0]
+
+
 def test_the_proxy_passes_bytes_on_as_they_came() -> None:
     server = Server()
     base = b"http://127.0.0.1:%d" % server.port

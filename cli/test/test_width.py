@@ -11,6 +11,7 @@ import pytest
 
 from conftest import CLIENT, onewrite
 from onewrite_cli.doctor.report import Examination, as_text
+from onewrite_cli.doctor.request import DoctorRequest, route_to
 from onewrite_cli.doctor.verdict import diagnose
 from onewrite_cli.watch.command import as_table
 from onewrite_cli.watch.sockets import WatchedSocket
@@ -72,8 +73,9 @@ def test_few_columns_keep_the_name_the_option_and_the_holds(columns: str, monkey
 @pytest.mark.parametrize("columns", ["30", "50", "80", "200"])
 def test_the_doctors_report_keeps_its_rows(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    diagnosis = diagnose(samples([sample("split_nagle", 44, 43.5)] * 10), CONTROL)
-    text = as_text(Examination("http://a/", "GET", 0, "a:80", 40, {200: 40}, True, ["http/1.1"], diagnosis, ["a note " * 9]))
+    made, route = samples([sample("split_nagle", 44, 43.5)] * 10), route_to("http://127.0.0.1/", "none")
+    request = DoctorRequest.to(route, None, [])
+    text = as_text(Examination(route, request, ["http/1.1"], made, diagnose(made, CONTROL), ["a note " * 9]))
     assert all(len(line) <= int(columns) for line in text.splitlines())
     row = {
         "30": r"two writes, Nagl… +44.0 +43.5$",

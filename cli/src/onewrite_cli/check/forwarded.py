@@ -24,6 +24,7 @@ HOP_BY_HOP = {b"connection", b"keep-alive", b"proxy-connection", b"proxy-authori
 NEVER_A_BODY = (204, 304)
 OLD = b" HTTP/1.0"
 REQUEST_LINE = re.compile(rb"([^ ]+) http://([^/?# ]+)(.*) (HTTP/1\.[01])", re.I | re.S)
+FIELD = re.compile(rb"\r\n(?![ \t])")  # a field ends here, and not in a folded one (RFC 9112, 5.2)
 AUTHORITY = re.compile(rb"(?:[^@]*@)?(\[[!-Z^-~]+\]|[!-9;-?A-Z^-~]+)(?::([0-9]{0,5}))?")
 TEXT = b"this is the proxy of onewrite check: it takes absolute http URLs and CONNECT\n"
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(TEXT), TEXT)
@@ -62,7 +63,7 @@ class Forwarded(Watched):
         try:
             if found and where:
                 target = found[3] if found[3].startswith(b"/") else b"/" + found[3]
-                kept = [one for one in headers.split(b"\r\n") if one.partition(b":")[0].lower() not in HOP_BY_HOP]
+                kept = [one for one in FIELD.split(headers) if one.partition(b":")[0].lower() not in HOP_BY_HOP]
                 head = b"\r\n".join([b"%s %s %s" % (found[1], target, found[4]), *kept])
                 return self._forward(exchange, where, head, connection_headers)
             self.channel.send(BAD_REQUEST)

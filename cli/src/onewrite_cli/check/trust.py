@@ -47,11 +47,10 @@ def _system_authorities() -> str:
 
 def _of_the_user() -> Iterator[str]:
     """The certificates that the user's own variables name; a few of these may name a folder."""
-    for name in dict.fromkeys(os.environ.get(variable, "") for variable in PEM_VARIABLES):
-        path = Path(name)
-        for file in sorted(path.iterdir()) if name and path.is_dir() else [path]:
+    for name in filter(None, dict.fromkeys(os.environ.get(variable) for variable in PEM_VARIABLES)):
+        for file in (name, *map(str, Path(name).glob("*"))):
             with contextlib.suppress(OSError):
-                yield file.read_text(errors="replace")
+                yield Path(file).read_text(errors="replace")
 
 
 def _of_java() -> str:

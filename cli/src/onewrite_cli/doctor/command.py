@@ -71,18 +71,8 @@ def examine(options: DoctorOptions) -> Examination:
         diagnosis = diagnose(samples, control, too_large=request.too_large)
     except Stopped as stopped:
         diagnosis = nothing_measured(str(stopped))
-    return Examination(
-        route.shown,
-        request.method,
-        request.body_bytes,
-        route.first_hop,
-        samples.sent,
-        samples.statuses,
-        samples.kept_alive,
-        protocols,
-        diagnosis,
-        _notes(route, request, samples) if samples.sent else [],
-    )
+    notes = _notes(route, request, samples) if samples.sent else []
+    return Examination(route, request, protocols, samples, diagnosis, notes)
 
 
 def _measure(route: Route, request: DoctorRequest, options: DoctorOptions, samples: Samples) -> Samples:

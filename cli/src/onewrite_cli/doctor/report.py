@@ -7,11 +7,12 @@ from typing import Any
 
 from onewrite_cli.common.report import header
 from onewrite_cli.common.terminal import table, wrapped
+from onewrite_cli.doctor.measure import Samples
+from onewrite_cli.doctor.request import DoctorRequest, Route
 from onewrite_cli.doctor.verdict import ArmFigures, Diagnosis
 
 __all__ = ["Examination", "as_data", "as_text"]
 
-OF_THE_PATH = ("url", "method", "body_bytes", "first_hop", "requests", "keep_alive", "protocols", "notes")
 OF_THE_DIAGNOSIS = ("headline", "why", "signs", "cures", "server_splits", "ack_delay_ms", "min_rtt_ms")
 OF_AN_ARM = ("samples", "total_ms", "wait_ms", "tail_ms", "held_ms", "held_bytes", "cause", "refused")
 
@@ -20,28 +21,24 @@ OF_AN_ARM = ("samples", "total_ms", "wait_ms", "tail_ms", "held_ms", "held_bytes
 class Examination:
     """All that the report says."""
 
-    url: str
-    method: str
-    body_bytes: int
-    first_hop: str
-    requests: int
-    statuses: dict[int, int]
-    keep_alive: bool | None
+    route: Route
+    request: DoctorRequest
     protocols: list[str]
+    samples: Samples
     diagnosis: Diagnosis
     notes: list[str]
 
 
 def as_text(seen: Examination) -> str:
     """The verdict, what was seen, and the cure."""
-    diagnosis = seen.diagnosis
-    body = f" of {seen.body_bytes} bytes" if seen.body_bytes else ""
-    statuses = ", ".join(f"{status} ({count})" for status, count in sorted(seen.statuses.items()))
-    keep = {True: "yes", False: "no", None: "not seen"}[seen.keep_alive]
+    diagnosis, route, request, samples = seen.diagnosis, seen.route, seen.request, seen.samples
+    body = f" of {request.body_bytes} bytes" if request.body_bytes else ""
+    statuses = ", ".join(f"{status} ({count})" for status, count in sorted(samples.statuses.items()))
+    keep = {True: "yes", False: "no", None: "not seen"}[samples.kept_alive]
     rtt = f"{diagnosis.min_rtt_ms:.2f} ms" if diagnosis.min_rtt_ms is not None else "not seen"
     lines = wrapped(f"{diagnosis.first_hop}: {diagnosis.headline}")
-    lines += wrapped(f"{seen.method}{body} {seen.url}; first hop: {seen.first_hop}", "", "  ")
-    sent = f"{seen.requests} requests, status {statuses or 'none'}; keep-alive: {keep}"
+    lines += wrapped(f"{request.method}{body} {route.shown}; first hop: {route.first_hop}", "", "  ")
+    sent = f"{samples.sent} requests, status {statuses or 'none'}; keep-alive: {keep}"
     lines += wrapped(f"{sent}; protocols: {', '.join(seen.protocols)}; rtt {rtt}", "", "  ")
     if any(arm.samples for arm in diagnosis.arms):
         lines += ["", *_table(diagnosis.arms)]
@@ -75,13 +72,20 @@ def _table(arms: list[ArmFigures]) -> list[str]:
 
 
 def as_data(seen: Examination) -> dict[str, Any]:
-    diagnosis = seen.diagnosis
+    diagnosis, samples = seen.diagnosis, seen.samples
     return {
         **header("onewrite doctor", diagnosis.exit_status),
         "verdict": diagnosis.first_hop,
-        **{field: getattr(seen, field) for field in OF_THE_PATH},
+        "url": seen.route.shown,
+        "method": seen.request.method,
+        "body_bytes": seen.request.body_bytes,
+        "first_hop": seen.route.first_hop,
+        "requests": samples.sent,
+        "keep_alive": samples.kept_alive,
+        "protocols": seen.protocols,
+        "notes": seen.notes,
         **{field: getattr(diagnosis, field) for field in OF_THE_DIAGNOSIS},
-        "statuses": {str(status): count for status, count in sorted(seen.statuses.items())},
+        "statuses": {str(status): count for status, count in sorted(samples.statuses.items())},
         "control": dict(zip(("split_ms", "single_ms"), (arm.total_ms for arm in diagnosis.control), strict=True)),
         "arms": {arm.arm.key: {field: getattr(arm, field) for field in OF_AN_ARM} for arm in diagnosis.arms},
     }
