@@ -51,8 +51,12 @@ class Done:
 
 def onewrite(*arguments: str, env: dict[str, str] | None = None, timeout: float = 110, stdin: str | None = None) -> Done:
     """Run `onewrite` with these arguments."""
+    return run([sys.executable, "-m", "onewrite_cli", *arguments], env, timeout, stdin)
+
+
+def run(command: list[str], env: dict[str, str] | None = None, timeout: float = 110, stdin: str | None = None) -> Done:
     done = subprocess.run(
-        [sys.executable, "-m", "onewrite_cli", *arguments],
+        command,
         capture_output=True,
         text=True,
         timeout=timeout,

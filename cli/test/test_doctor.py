@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from conftest import Done, clean_environment, onewrite
+from conftest import Done, onewrite, run
 from peers import Listener, Peer, ReadsOnce, Server, behind, dead_port, haproxy, nagle_relay, nginx, origin, tls_server
 
 SAMPLES = "10"
@@ -61,9 +61,18 @@ CASES = (
 )  # fmt: skip
 
 
+def concluded(run: Callable[[], Done]) -> Done:
+    """A run of the doctor, repeated at most twice where a busy machine left no verdict."""
+    for _ in range(3):
+        done = run()
+        if done.data["verdict"] != "unknown":
+            break
+    return done
+
+
 def examine(case: Case, samples: str = SAMPLES) -> dict[str, Any]:
     with case.peer() as url:
-        done = doctor(url, *case.method, "--samples", samples)
+        done = concluded(lambda: doctor(url, *case.method, "--samples", samples))
     data = done.data
     told = json.dumps(data, indent=1)
     assert data["verdict"] == ("EXPOSED" if case.exposed else "safe"), told
@@ -339,15 +348,12 @@ def far_away(kind: str) -> None:
         try:
             port = int(server.stdout.readline())
             command = [*near, sys.executable, "-m", "onewrite_cli", "doctor", f"http://{address}:{port}/", "--yes"]
-            done = subprocess.run(
-                [*command, "--samples", SAMPLES, "--post-bytes", "200", "-f", "json"],
-                capture_output=True, text=True, timeout=100, env=clean_environment(), check=False,
-            )  # fmt: skip
+            done = concluded(lambda: run([*command, "--samples", SAMPLES, "--post-bytes", "200", "-f", "json"]))
         finally:
             server.communicate(timeout=10)
-    data = Done(done.returncode, done.stdout, done.stderr).data
+    data = done.data
     told = json.dumps(data, indent=1)
-    assert (done.returncode, data["verdict"]) == (1, "EXPOSED"), told
+    assert (done.status, data["verdict"]) == (1, "EXPOSED"), told
     assert data["min_rtt_ms"] >= 60, told
     assert data["signs"] == [], told
     # A delayed ACK adds its time to the round trip; half of the control's stall is the line.

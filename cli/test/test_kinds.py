@@ -73,7 +73,7 @@ class DropsTheBody(Listener):
 def test_a_server_that_one_write_breaks_is_named(then: str, verdict: str) -> None:
     server = DropsTheBody(then)
     url = f"http://127.0.0.1:{server.port}/"
-    done = onewrite("doctor", url, "--post-bytes", "200", "--timeout", "2", "--samples", "5", "-f", "json")
+    done = onewrite("doctor", url, "--post-bytes", "200", "--timeout", "10", "--samples", "5", "-f", "json")
     server.close()
     assert (done.status, done.data["verdict"]) == (1, verdict), done.out
     assert "coalesce_disabled" in " ".join(done.data["cures"])
@@ -292,7 +292,7 @@ def test_a_window_that_is_full_is_not_nagles(tmp_path: Path) -> None:
         "import socket, sys, time\n"
         "s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
         "s.setblocking(False)\n"
-        "try:\n    while True: s.send(b'x' * 65536)\nexcept BlockingIOError: time.sleep(0.5)"
+        "try:\n    while True: s.send(b'x' * 65536)\nexcept BlockingIOError: time.sleep(3)"
     )
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         done = onewrite("watch", "-f", "json", "--", sys.executable, "-c", program, str(deaf.getsockname()[1]))

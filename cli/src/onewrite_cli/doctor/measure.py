@@ -55,7 +55,7 @@ def refusal(status: int) -> Stopped:
 
 @dataclass
 class Sample:
-    """Nanoseconds. `total` is without the pause between the writes.
+    """Nanoseconds. `total` is without the pause between the writes, which a busy machine makes longer.
 
     `held` begins when the last write had returned and ends when no byte was unsent.
 
@@ -96,12 +96,13 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     connection.begin(timeout_s)
     before = tcpinfo.read(connection.socket)
     started = time.monotonic_ns()
-    late, early = 0, False
+    late, early, paused = 0, False, 0
     if connection.arm.split:
         connection.write(request.first)
         between = time.monotonic_ns()
         time.sleep(apart_s)
-        late = time.monotonic_ns() - between - int(apart_s * 1e9)
+        paused = time.monotonic_ns() - between
+        late = paused - int(apart_s * 1e9)
         early = bool(select.select([connection.socket], [], [], 0)[0])
         connection.write(request.second)
     else:
@@ -116,7 +117,7 @@ def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart
     return Sample(
         arm=connection.arm.key,
         status=response.status,
-        total=response.times_ns[-1] - started - (int(apart_s * 1e9) if connection.arm.split else 0),
+        total=response.times_ns[-1] - started - paused,
         wait=max(0, response.times_ns[0] - written),
         tail=response.tail_ns,
         held=held,
