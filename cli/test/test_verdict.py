@@ -185,3 +185,16 @@ def test_a_second_write_after_the_acknowledgement_is_late(monkeypatch: pytest.Mo
 
 def test_too_few_answers_are_unknown() -> None:
     assert diagnose(Samples(), CONTROL).exit_status == 2
+
+
+def test_a_machine_that_is_busy_between_the_writes_makes_no_relay() -> None:
+    made = samples([sample("split_nagle", 20)] * 10)
+    for one in made.taken:
+        if one.arm == "split_nodelay":
+            one.total, one.late = 20 * MS, 8 * MS
+    busy = diagnose(made, CONTROL)
+    assert (busy.first_hop, busy.signs) == ("unknown", [])
+    assert "too busy: in 10 of 10" in busy.why[0]
+    for one in made.taken:
+        one.late = 0
+    assert diagnose(made, CONTROL).first_hop == "EXPOSED"

@@ -26,6 +26,7 @@ LIKE = (0.7, 1.5)  # between these times the control's stall is about as long as
 LEAST_MORE_NS, SPREADS = 5_000_000, 6  # the least extra time of two writes, and so many median deviations of one write
 CORK_NS = (180_000_000, 240_000_000)  # MSG_MORE and TCP_CORK give up after 200 ms (tcp(7))
 SEVERAL = 3  # failures of one kind of request and none of the other are no chance
+TOO_BUSY = "this machine was too busy: in {} of {} split requests it ran something else between the writes"
 
 ONE_WRITE = ("one write per request, and TCP_NODELAY. `onewrite check -- YOUR CLIENT {url}` says whether yours does that",)
 IN_PIECES = (
@@ -220,10 +221,7 @@ def _first_hop(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     split, single_ns = samples.of(SPLIT), median(sample.total for sample in samples.of(ONE))
     prompt = [sample for sample in split if sample.late < line_ns / 2]
     if len(prompt) < max(FEWEST, len(split) // 2):
-        result.why.append(
-            f"this machine was too busy: in {len(split) - len(prompt)} of {len(split)} split requests it ran something else "
-            "between the writes"
-        )
+        result.why.append(TOO_BUSY.format(len(split) - len(prompt), len(split)))
         return
     blind = any(sample.held is None for sample in split)
     lost = [sample.total - single_ns if sample.held is None else sample.held for sample in prompt]
@@ -280,16 +278,21 @@ def _behind(result: Diagnosis, samples: Samples, line_ns: float) -> None:
     whole = [sample.total for sample in samples.of(ONE)]
     typical = median(whole)
     shown_ns = max(LEAST_MORE_NS, SPREADS * median(abs(total - typical) for total in whole))
-    more = [sample.total - (sample.held or 0) - typical for sample in samples.of(SPLIT_NODELAY)]
+    split = samples.of(SPLIT_NODELAY)
+    prompt = [sample for sample in split if sample.late < LEAST_MORE_NS]
+    busy = len(prompt) < max(FEWEST, len(split) // 2)
+    more = [sample.total - (sample.held or 0) - typical for sample in prompt] or [0.0]
     slower = (
-        sum(more_ns >= shown_ns for more_ns in more) >= MOST_OF * len(more)
+        not busy
+        and sum(more_ns >= shown_ns for more_ns in more) >= MOST_OF * len(more)
         and _share(samples.of(SPLIT), lambda sample: sample.total - typical >= shown_ns) >= MOST_OF
     )
     single = samples.of(ONE, QUICK)
-    if result.first_hop == "safe" and not slower and median(more) >= LEAST_MORE_NS:
+    if result.first_hop == "safe" and not slower and (busy or median(more) >= LEAST_MORE_NS):
         result.first_hop, result.headline = "unknown", ""
         took = f"a request in two writes took {median(more) / 1e6:.1f} ms longer"
-        result.why = [f"{took}, which is too near to how requests in one write vary: try again with more --samples"]
+        near = f"{took}, which is too near to how requests in one write vary: try again with more --samples"
+        result.why = [TOO_BUSY.format(len(split) - len(prompt), len(split)) if busy else near]
     if slower:
         more_ms = median(more) / 1e6
         result.first_hop, result.found = "EXPOSED", True
