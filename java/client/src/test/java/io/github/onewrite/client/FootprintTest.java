@@ -25,6 +25,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -193,15 +194,21 @@ class FootprintTest {
     @Test
     void anIdleConnectionHoldsLittle() {
         OnewriteNetty onewrite = OnewriteNetty.create().onTiming(timing -> {});
-        int connections = 4000; // Other threads allocate some 100 kB meanwhile.
-        List<EmbeddedChannel> open = new ArrayList<>(3 * connections);
+        int connections = 2000;
+        int rounds = 5;
+        List<EmbeddedChannel> open = new ArrayList<>(2 * rounds * connections + 10);
         ResourceLeakDetector.Level level = ResourceLeakDetector.getLevel();
         ResourceLeakDetector.setLevel(ResourceLeakDetector.Level.DISABLED);
         try {
             bytesOfIdle(open, 10, onewrite);
-            long stock = bytesOfIdle(open, connections);
-            long more = (bytesOfIdle(open, connections, onewrite) - stock) / connections;
-            assertTrue(more > 0 && more <= 1024, more + " bytes");
+            long[] more = new long[rounds];
+            for (int i = 0; i < rounds; i++) {
+                long stock = bytesOfIdle(open, connections);
+                more[i] = (bytesOfIdle(open, connections, onewrite) - stock) / connections;
+            }
+            Arrays.sort(more);
+            // The median: other threads take and free some 2 MB meanwhile.
+            assertTrue(more[rounds / 2] > 0 && more[rounds / 2] <= 1024, Arrays.toString(more));
         } finally {
             ResourceLeakDetector.setLevel(level);
             open.forEach(EmbeddedChannel::finishAndReleaseAll);
