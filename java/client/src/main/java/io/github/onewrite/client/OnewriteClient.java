@@ -38,7 +38,7 @@ public final class OnewriteClient implements AutoCloseable {
     private final Setup setup;
     private final NettySetup netty;
     private final List<EventExecutor> loops = new ArrayList<>();
-    private final Map<Target.Origin, OriginPool> pools = new ConcurrentHashMap<>();
+    final Map<Target.Origin, OriginPool> pools = new ConcurrentHashMap<>();
 
     /** Channels that connect after the close are closed at once. */
     private final ChannelGroup open = new DefaultChannelGroup(ImmediateEventExecutor.INSTANCE, true);

@@ -201,6 +201,24 @@ class PoolTest {
         }
     }
 
+    /** A program that calls many origins once keeps nothing of them: of those that close, of those that cannot be reached. */
+    @ParameterizedTest
+    @ValueSource(strings = {"answered", "closed", "refused", "a bad header"})
+    void anOriginIsForgotten(String how) throws Exception {
+        try (TestServer server = how.equals("closed")
+                        ? TestServer.answeringOnce("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+                        : TestServer.answering();
+                OnewriteClient client = OnewriteClient.builder()
+                        .idleLimit(Duration.ofMillis(200))
+                        .build()) {
+            String url = how.equals("refused") ? "http://127.0.0.1:" + TestServer.unusedPort() + "/" : server.url();
+            Request.Builder request = Request.get(url);
+            Throwable why = failure(client.send(how.equals("a bad header") ? request.header("a b", "") : request));
+            assertEquals(how.equals("answered") || how.equals("closed"), why == null, how);
+            until(client.pools::isEmpty);
+        }
+    }
+
     /** A call that is given up is out of the queue at once, and so is its body. */
     @Test
     void aCallThatIsGivenUpLeavesTheQueue() throws Exception {
