@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import socket
 import typing
@@ -144,6 +145,14 @@ def test_expect_continue_sends_the_head_alone(manager: typing.Any, tap: typing.A
     for _ in range(ROUNDS):
         http.request("POST", server.url(), body=b"x" * 200, headers={"Expect": "100-continue"})
     assert mode(one.segments for one in server.seen) == 2
+
+
+def test_a_copy_of_a_manager_joins_too(tap: typing.Any) -> None:
+    server = tap()
+    with copy.copy(onewrite.PoolManager()) as http:
+        for _ in range(20):
+            assert http.request("POST", server.url(), body=b"x" * 200).status == 200
+    assert mode(one.segments for one in server.seen) == 1
 
 
 @pytest.mark.parametrize("kind", ["bytesio", "file", "bytes", "list"])

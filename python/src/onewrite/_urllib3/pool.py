@@ -248,7 +248,8 @@ class Pool(_Behind):
 class Own:
     """Base of own pools and managers: takes what is onewrite's out of their arguments."""
 
-    _onewrite_given: Settings | None
+    #: A copy has that of its class.
+    _onewrite_given: Settings | None = Settings(DEFAULTS, None)
 
     def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
         if not DEFAULTS.disabled:
