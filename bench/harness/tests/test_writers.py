@@ -40,7 +40,7 @@ SEEN_AT = {
     "python": SPLIT | STREAM | BY_PROXY,
     "ruby": SPLIT | STREAM | BY_PROXY,
     "node undici": {"/form": "form", "/https": "https", "/bytes": "bytes", "/published": "published body"} | STREAM,
-    "node, proxies and forms": {"/multipart": "multipart", **BY_PROXY},
+    "node, proxies": BY_PROXY,
 }
 #: By group, the targets where the gate must see that head and body are not joined. Elsewhere the base library makes
 #: one write, too.
@@ -50,7 +50,7 @@ NOT_JOINED = {
     "python install()": {"bytes", "form", "multipart", "https"},
     "ruby": {"bytes", "form", "multipart", "https", "forward proxy", "CONNECT"},
     "node undici": {"published body"},
-    "node, proxies and forms": {"multipart"},
+    "node, FormData": {"multipart"},
     "node fetch, FormData": {"multipart"},
     "java": {"published body"},
     "java NIO": {"published body"},
