@@ -106,7 +106,7 @@ export function mostHeld ({ disabled, coalesceDisabled, observe, coalesceMax }) 
 }
 
 /**
- * Options in an object of its own. What an instance of a class inherits, or has as getters, counts too.
+ * A plain copy of options. What an instance of a class inherits, or has as getters, counts too.
  * @param {any} options
  * @returns {any}
  */

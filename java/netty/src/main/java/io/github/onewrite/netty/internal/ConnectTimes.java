@@ -174,7 +174,7 @@ final class ConnectTimes {
         return false;
     }
 
-    /** A handler of Netty's that makes a tunnel is part of the connect. A class of its own: it is loaded where there is one. */
+    /** A proxy handler of Netty is part of the connect. Loaded only where a pipeline has such a handler. */
     private static final class Tunnel {
         static void through(ChannelHandler handler, ConnectTimes times) {
             ProxyHandler proxy = (ProxyHandler) handler;
