@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ def patched(message: dict[str, Any]) -> dict[str, Any]:
             Connection.connect = without_nodelay
         if BROKEN == "late":
             Connection.getresponse = nodelay_late
+    if BROKEN == "hung stock" and kinds[-1] == "stock" and message["cmd"] == "request":
+        time.sleep(60)
     reply: dict[str, Any] = answer(message)
     if BROKEN == "error" and kinds[-1] == "onewrite" and reply.get("outcome") == "error":
         reply["error"]["type"] = "OnewriteError"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from conftest import joined_client
 from onewrite_conformance.contract.cases import _file_faults, read_cases
+from onewrite_conformance.driver import DriverSkipped
 from onewrite_conformance.fuzz import fuzzer
 from onewrite_conformance.fuzz.fuzzer import Fuzzer, Part, hunt
 from onewrite_conformance.fuzz.scenarios import scenarios
@@ -38,6 +39,15 @@ def hunted(broken: str, count: int) -> Part:
 def test_a_client_is_equal_to_itself() -> None:
     found = hunted("split", 25)
     assert (found.ran, found.texts) == (25, [])
+
+
+def test_a_script_that_stock_never_ends_is_skipped() -> None:
+    raw = {"open": {}, "server": {}, "schemes": ["http"], "routes": ["direct"], "do": [{"request": {"path": "/"}}]}
+    with Judge(joined_client("hung stock"), [], {}) as judge:
+        both = Fuzzer(judge, "onewrite")
+        judge.driver("stock", {}).timeout_s = 0.5
+        with pytest.raises(DriverSkipped, match="stock: no reply to `request`"):
+            both.compared(raw)
 
 
 @pytest.mark.parametrize(("broken", "said"), [("error", "outcome: "), ("byte", "bytes: message 0")])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from onewrite_conformance.checks.same import Play, differences, shown
 from onewrite_conformance.contract.cases import Run
-from onewrite_conformance.driver import Driver
+from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_conformance.run.play import play
 
 __all__ = ["PLAYS", "Compared", "Comparison", "compare", "first_of"]
@@ -54,9 +54,18 @@ class Comparison:
         return [False] if own or "timing" not in self._driver().capabilities else [False, True]
 
     def play(self, ways: Sequence[bool]) -> None:
-        """One play of stock, and one of the adapter in each of these ways."""
+        """One play of stock, and one of the adapter in each of these ways.
+
+        Raises DriverSkipped where stock itself never ends: there is nothing to compare with.
+        """
         run, even = self.run, self.run.case.even
-        self.theirs.append(shown(play(run.by_stock(), self._stock(), self._trace, self._api), even))
+        try:
+            theirs = play(run.by_stock(), self._stock(), self._trace, self._api)
+        except DriverFault as fault:
+            if fault.kind == "hung":
+                raise DriverSkipped(f"stock: {fault.detail}") from fault
+            raise
+        self.theirs.append(shown(theirs, even))
         for hooks in ways:
             seen = play(run, self._driver(), self._trace, hooks="timing" if hooks else None)
             self.ours.append(shown(seen, even, hooks=hooks))
