@@ -10,7 +10,7 @@
 import { errorKind } from '../errors.js'
 import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
-import { callHook, safely } from './hooks.js'
+import { callHooks, safely } from './hooks.js'
 import { timingIdIn, timingIds } from './id.js'
 import { Timing } from './record.js'
 
@@ -87,8 +87,9 @@ export class Call {
     this.sent = false
     // The counts of the connection have been taken over.
     this.captured = false
-    // Events that the hooks have not been called with.
+    // Its events, and how many of them the hooks have been called with.
     this.news = /** @type {TimingEvent[] | null} */ (null)
+    this.told = 0
     this.opened = false
     this.telling = false
     // It ends when its last attempt has ended.
@@ -149,6 +150,7 @@ export class Call {
       // It seemed to be the attempt.
       this.attempts = []
       this.news = null
+      this.told = 0
       const first = attempts[0]
       if (first !== undefined) first.startNs = this.startNs
       for (const event of news ?? []) {
@@ -158,7 +160,10 @@ export class Call {
       if (this.opened) news = news?.filter(({ name }) => name !== 'attemptStart' && name !== 'queueStart') ?? null
     }
     for (const attempt of attempts) attempt.index = this.attempts.push(attempt) - 1
-    if (news !== null) this.news = this.news === null ? news : [...this.news, ...news]
+    for (const each of [from, ...attempts]) each.id = this.id
+    for (const event of news ?? []) event.adopted()
+    if (this.news === null) this.news = news
+    else this.news.push(...news ?? [])
     from.news = null
     from.owner = this
     // The hooks of the uppermost dispatcher are called, no others.
@@ -412,15 +417,15 @@ export class Call {
     const { receivers } = top.hooks
     if (receivers === null || receivers[name] === null || top.closed) return null
     const event = new MadeEvent(this, name, tNs)
-    if (top.news === null) top.news = [event]
-    else top.news.push(event)
+    top.news ??= []
+    top.news.push(event)
     return event
   }
 
   /** Calls the hooks of the call, in the caller's context. An event that comes meanwhile waits for its turn. */
   tell () {
     const top = this.owner === this ? this : this.top
-    if (top.telling || top.owner === null || (top.news === null && !(top.closed && top.context !== null))) return
+    if (top.telling || top.owner === null || (top.told === (top.news?.length ?? 0) && !top.closed)) return
     top.telling = true
     top.context?.runInAsyncScope(tellAll, undefined, top)
     top.telling = false
@@ -432,21 +437,25 @@ function tellAll (call) {
   const { receivers, timings } = call.hooks
   if (receivers !== null && !call.opened) {
     call.opened = true
-    const event = new MadeEvent(null, 'callStart', call.beganNs)
-    if (receivers.callStart !== null) tellOne(receivers.callStart, event.begins(call.timing), call)
+    if (receivers.callStart !== null) callHooks(receivers.callStart, callStart(call))
   }
-  for (let { news } = call; news !== null; news = call.news) {
-    call.news = null
-    for (const event of news) tellOne(receivers?.[event.name], event, call)
+  while (call.news !== null && call.told < call.news.length) {
+    const event = /** @type {TimingEvent} */ (call.news[call.told++])
+    callHooks(receivers?.[event.name] ?? [], event)
   }
   if (!call.closed) return
-  call.context = null
-  for (const hook of timings) callHook(hook, call.timing)
+  call.context = call.news = null
+  call.told = 0
+  callHooks(timings, call.timing)
 }
 
-/** @param {import('./hooks.js').Hook[] | null | undefined} hooks @param {TimingEvent} event @param {Call} call */
-function tellOne (hooks, event, call) {
-  if (!hooks) return
-  event.settle(call.timing)
-  for (const hook of hooks) callHook(hook, event)
+/** @param {Call} call */
+function callStart (call) {
+  /** @type {TimingEvent} */
+  const event = new MadeEvent(call, 'callStart', call.beganNs)
+  const { timing } = call
+  event.method = timing.method
+  event.url = timing.url
+  event.startedAtUnixNs = timing.startedAtUnixNs
+  return event
 }

@@ -36,46 +36,35 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
  * without a value is undefined.
  */
 export class MadeEvent {
-  /** @type {import('./call.js').Call | null} */
-  #attempt
-  /** @type {import('./record.js').Timing | null} */
-  #timing = null
+  /** @type {import('./call.js').Call} */
+  #of
 
   /**
    * @internal
-   * @param {import('./call.js').Call | null} attempt
+   * @param {import('./call.js').Call} of the attempt, for `callStart` the call
    * @param {EventName} name
    * @param {number} tNs
    */
-  constructor (attempt, name, tNs) {
+  constructor (of, name, tNs) {
+    this.#of = of
     /** Name of the event, such as `responseStart`. @type {EventName} */
     this.name = name
     /** When, integer ns: the clock of `process.hrtime()`, on Linux CLOCK_MONOTONIC. @type {number} */
     this.tNs = tNs
     /** 0, 1, …; absent on `callStart`. @type {number | undefined} */
-    this.attempt = undefined
+    this.attempt = name !== 'callStart' && of.isAttempt ? of.index : undefined
     /** The id given with `withTimingId()`. @type {string | number | undefined} */
-    this.id = undefined
-    this.#attempt = attempt
+    this.id = of.id
   }
 
-  /** @internal @param {import('./record.js').Timing} timing @returns {this} with the fields of `callStart` */
-  begins (timing) {
-    const { method, url, startedAtUnixNs } = timing
-    return Object.assign(this, { method, url, startedAtUnixNs })
-  }
-
-  /** @internal It is known whose event it is. @param {import('./record.js').Timing} timing */
-  settle (timing) {
-    const attempt = this.#attempt
-    this.#attempt = null
-    this.#timing = timing
-    this.attempt = attempt === null ? undefined : attempt.isAttempt ? attempt.index : attempt.lastAttempt?.index
-    this.id = timing.id
+  /** @internal Its attempt has become one of another call. */
+  adopted () {
+    if (this.#of.isAttempt) this.attempt = this.#of.index
+    this.id = this.#of.id
   }
 
   /** The record of the call, as far as it has come when this is read; whole after `callEnd`. */
-  get timing () { return /** @type {import('./record.js').Timing} */ (this.#timing) }
+  get timing () { return this.#of.top.timing }
 }
 
 /** @typedef {(event: TimingEvent) => unknown} OnEvent */

@@ -95,21 +95,22 @@ export function safely (run) {
   }
 }
 
-/** @param {Hook} hook @param {any} news an event, or the record */
-export function callHook (hook, news) {
+/** @param {Hook[]} hooks @param {any} news an event, or the record */
+export function callHooks (hooks, news) {
   const before = running
   running = true
-  try {
-    const result = afterwards === null ? hook(news) : afterwards.run(true, hook, news)
-    if (typeof result === 'object' && result !== null) {
-      afterwards ??= new AsyncLocalStorage()
-      watchResult(result)
+  for (const hook of hooks) {
+    try {
+      const result = afterwards === null ? hook(news) : afterwards.run(true, hook, news)
+      if (typeof result === 'object' && result !== null) {
+        afterwards ??= new AsyncLocalStorage()
+        watchResult(result)
+      }
+    } catch (error) {
+      swallow(error)
     }
-  } catch (error) {
-    swallow(error)
-  } finally {
-    running = before
   }
+  running = before
 }
 
 /** @param {any} method @returns {any} the same */

@@ -85,6 +85,9 @@ export class Attempt extends Values {
   [Symbol.for('nodejs.util.inspect.custom')] () { return canonical(this, OF_ATTEMPT) }
 }
 
+/** @param {Call} call */
+function attemptOf (call) { return (call.view ??= new Attempt(call)) }
+
 export class Timing extends Values {
   /** The id given with `withTimingId()`. */
   get id () { return callOf(this).id }
@@ -112,11 +115,14 @@ export class Timing extends Values {
    */
   get attempts () {
     const calls = callOf(this).attempts ?? [callOf(this)]
-    return Object.freeze(calls.map((call) => (call.view ??= new Attempt(call))))
+    return Object.freeze(calls.map(attemptOf))
   }
 
   /** The last attempt. @returns {Attempt | undefined} */
-  get last () { return this.attempts[this.attempts.length - 1] }
+  get last () {
+    const { lastAttempt } = callOf(this)
+    return lastAttempt && attemptOf(lastAttempt)
+  }
 
   /**
    * One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
