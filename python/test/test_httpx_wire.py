@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import io
+import pathlib
 import socket
 import ssl
 import typing
@@ -44,12 +46,23 @@ def counts(server: Tap) -> tuple[int, int | None]:
     return mode(one.segments for one in seen), mode(one.records for one in seen) if server.context else None
 
 
+@functools.cache
+def _small(buffering: int) -> typing.BinaryIO:
+    return open(pathlib.Path(__file__).with_name("smoke.py"), "rb", buffering=buffering)
+
+
+def opened(buffering: int) -> typing.BinaryIO:
+    _small(buffering).seek(0)
+    return _small(buffering)
+
+
 BODIES: dict[str, dict[str, typing.Any]] = {
     "bytes": {"content": b"x" * 200},
     "json": {"json": {"fill": "x" * 200}},
     "form": {"data": {"a": "x" * 200}},
     "multipart": {"data": {"a": "x" * 100}, "files": {"f": ("name", b"x" * 100)}},
     "multipart of a file": {"files": lambda: {"f": ("name", io.BytesIO(b"x" * 200))}},
+    "multipart of an open file": {"files": lambda: {"f": opened(-1), "g": opened(0)}},
     "none": {},
     "empty": {"content": b""},
     "12 KiB": {"content": b"x" * 12 * 1024},

@@ -6,12 +6,14 @@ import array
 import asyncio
 import copy
 import functools
+import gc
 import io
 import logging
 import os
 import pickle
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 import typing
@@ -150,7 +152,7 @@ def test_the_error_of_a_hook_is_swallowed(error: type[BaseException], preload: b
     onewrite.install(on_timing=Raising(error))
     onewrite.install(on_timing=records.append)
     before = onewrite.hook_failures()
-    assert urllib3.request("GET", tap().url(), preload_content=preload).data == b"ok"
+    assert urllib3.PoolManager().request("GET", tap().url(), preload_content=preload).data == b"ok"
     assert (onewrite.hook_failures(), len(records)) == (before + 1, 1)
 
 
@@ -442,6 +444,97 @@ def test_a_function_of_the_user_makes_the_response(tap: typing.Any) -> None:
             assert response.data == b"ko"
             response.release_conn()
     assert [(record.outcome, record.status) for record in records] == [("ok", 200)] * 2
+
+
+class Closed:
+    """Lets nobody look for names that it does not have."""
+
+    def __init__(self, below: typing.Any) -> None:
+        self.below = below
+
+    def __getattr__(self, name: str) -> typing.Any:
+        if name.startswith("_"):
+            raise RuntimeError(name)
+        return getattr(self.below, name)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the connection is let go, as by stock
+@pytest.mark.parametrize("preload", [True, False])
+@pytest.mark.parametrize("what", ["connection", "response"])
+def test_a_class_of_the_user_that_refuses_to_be_searched(what: str, preload: bool, tap: typing.Any) -> None:
+    class Connection(urllib3.connection.HTTPConnection):
+        def getresponse(self) -> typing.Any:
+            found = super().getresponse()
+            return Closed(found) if what == "response" else found
+
+        if what == "connection":
+
+            def __getattr__(self, name: str) -> typing.Any:
+                raise RuntimeError(name)
+
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append, listener=onewrite.TimingListener())
+    with Pool("127.0.0.1", tap().port) as pool:
+        for _ in range(2):
+            response = pool.request("POST", "/", body=b"x", preload_content=preload, retries=False)
+            assert response.data == b"ok"
+            response.release_conn()
+    assert [(record.outcome, record.status) for record in records] == [("ok", 200)] * 2
+    del response
+    gc.collect()
+
+
+class Unequal:
+    """A hook that cannot be compared."""
+
+    def __init__(self, act: typing.Callable[[], object]) -> None:
+        self.act = act
+        self.calls = 0
+
+    def __call__(self, timing: onewrite.Timing) -> None:
+        self.calls += 1
+        self.act()
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = object.__hash__
+
+    @property
+    def __self__(self) -> typing.Any:
+        raise RuntimeError
+
+
+def test_a_hook_that_cannot_be_compared_sends(tap: typing.Any) -> None:
+    server = tap()
+    hooks = [Unequal(lambda: urllib3.PoolManager().request("GET", server.url())) for _ in range(2)]
+    for hook in hooks:
+        onewrite.install(on_timing=hook)
+    before = onewrite.hook_failures()
+    urllib3.PoolManager().request("POST", server.url(), body=b"x")
+    assert onewrite.hook_failures() == before
+    assert len(server.seen) == 1 + sum(hook.calls for hook in hooks) == 5
+
+
+class Policy(urllib3.Retry):
+    """Keeps its history from everyone but urllib3."""
+
+    def __getattribute__(self, name: str) -> typing.Any:
+        if name == "history" and sys._getframe(1).f_globals["__name__"].startswith("onewrite"):
+            raise RuntimeError
+        return super().__getattribute__(name)
+
+
+def test_a_retry_policy_that_shows_no_history(tap: typing.Any) -> None:
+    server = tap(lambda peer, seen: peer.send(reply(b"no", "503 Later") if len(server.seen) < 3 else reply()))
+    records: list[onewrite.Timing] = []
+    onewrite.install(on_timing=records.append)
+    assert urllib3.PoolManager().request("GET", server.url(), retries=Policy(3, status_forcelist=[503])).data == b"ok"
+    assert len(server.seen) == 3
+    assert records[-1].status == 200
 
 
 @pytest.mark.parametrize("location", ["http://[bad/", "//[bad]x/"])

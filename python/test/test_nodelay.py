@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import gc
 import socket
 import subprocess
 import sys
@@ -38,6 +40,56 @@ GIVEN: list[tuple[Given, int]] = [
     ({"socket_options": [KEEPALIVE, OFF]}, 0),
     ({"socket_options": [ON]}, 1),
 ]
+
+
+class Number(int):
+    """setsockopt() takes its value, and calls no method."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    __hash__ = int.__hash__
+    __str__ = __format__ = __repr__ = __bool__ = __eq__  # type: ignore[assignment]
+
+
+class Index:
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+Members = enum.IntEnum("Members", {"OFF": 0, "NODELAY": socket.TCP_NODELAY, "TCP": socket.IPPROTO_TCP})
+
+
+@pytest.mark.parametrize("off", range(7))
+@pytest.mark.parametrize("of", [Number, Index, Members, int])
+def test_an_option_off_is_obeyed_whatever_its_class(of: typing.Any, off: int, tap: typing.Any) -> None:
+    server = tap()
+    onewrite.install(on_timing=str)
+    value = (Number(0), Index(0), False, Members(0), b"\0" * 4, bytearray(4), memoryview(bytes(4)))[off]
+    options = [ON, (of(socket.IPPROTO_TCP), of(socket.TCP_NODELAY), value)]
+    with urllib3.HTTPConnectionPool("127.0.0.1", server.port, socket_options=options) as pool:
+        assert pool.request("POST", "/", body=b"x").data == b"ok"
+        assert option(pool, socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # urllib3 leaves its socket open
+@pytest.mark.parametrize("options", [[(1,)], [(6, 1, "x")], [("a", "b", "c")], 5, [None], [(6, 1, Number)]])
+def test_options_that_are_none_get_the_error_of_stock(options: typing.Any, tap: typing.Any) -> None:
+    server = tap()
+    errors: list[typing.Any] = []
+    for installed in (False, True):
+        if installed:
+            onewrite.install(on_timing=str)
+        pool = urllib3.HTTPConnectionPool("127.0.0.1", server.port, socket_options=options)
+        with pytest.raises(Exception) as error:  # noqa: PT011
+            pool.request("POST", "/", body=b"x", retries=False)
+        errors.append((error.type, str(error.value)))
+        del error
+        gc.collect()
+    assert errors[0] == errors[1]
 
 
 @pytest.mark.parametrize("tunnelled", [False, True])
@@ -112,7 +164,7 @@ def test_a_socket_that_does_not_take_it_is_reported_once(caplog: pytest.LogCaptu
             return None
 
     for _ in range(3):
-        _nodelay.ensure(Deaf())
+        _nodelay.ensure(Deaf(), None)
     assert len([one for one in caplog.records if "TCP_NODELAY" in one.message]) == 1
 
 

@@ -186,18 +186,16 @@ class _Wrapping(_Around):
         self._stream = stream
 
     def _connect(self, connect: typing.Any, args: typing.Any, kwargs: typing.Any) -> Steps:
-        named = kwargs.get("socket_options")
-        if named is not None:
-            kwargs["socket_options"] = named = list(named)  # an iterator can be read once
         exchange = current.get()
         if exchange is not None:
             exchange.connecting(kwargs.get("path") or address(kwargs.get("host", ""), kwargs.get("port", 0)))
         stream = yield connect(*args, **kwargs)
         if exchange is not None:
             exchange.connected()
-        # Not where the user's socket options name it. A user's own backend may set no option.
-        if self.options().nodelay and not nodelay.named_by(named):
-            nodelay.ensure(stream.get_extra_info("socket"))
+        # A user's own backend may not set it. What can be read once only may have switched it off.
+        named = kwargs.get("socket_options")
+        if self.options().nodelay and not isinstance(named, typing.Iterator):
+            nodelay.ensure(stream.get_extra_info("socket"), named)
         return self._stream(stream, Connection(None))
 
 

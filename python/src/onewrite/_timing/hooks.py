@@ -8,6 +8,7 @@ import inspect
 import logging
 import os
 import sys
+import types
 import typing
 
 from . import events
@@ -49,10 +50,11 @@ class Hooks:
 
     def without(self, running: tuple[Hook, ...]) -> Hooks:
         """Return the hooks but for those of *running*: a hook is not called for a request that it makes itself."""
-        owners = [getattr(hook, "__self__", None) for hook in running]
+        called = {id(hook) for hook in running}
+        owners = {id(hook.__self__) for hook in running if type(hook) is types.MethodType}
         return Hooks(
             tuple(
-                (hook if hook not in running else None, None if any(listener is one for one in owners) else listener)
+                (None if id(hook) in called else hook, None if id(listener) in owners else listener)
                 for hook, listener in self.sources
             )
         )

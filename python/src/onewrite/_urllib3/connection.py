@@ -11,6 +11,7 @@ import typing
 from http.client import HTTPResponse
 
 import urllib3.connection
+import urllib3.response
 
 from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
@@ -34,6 +35,7 @@ else:
     _Behind = Front
     _HTTPConnection = genuine(urllib3.connection, "HTTPConnection")
     _HTTPSConnection = genuine(urllib3.connection, "HTTPSConnection")
+    _HTTPResponse = genuine(urllib3.response, "HTTPResponse")
 
 _NEW_CONN = getattr(genuine(urllib3.connection, "HTTPConnection"), "_new_conn", None)
 
@@ -41,6 +43,11 @@ _NEW_CONN = getattr(genuine(urllib3.connection, "HTTPConnection"), "_new_conn", 
 def text(given: typing.Any) -> str:
     """Return *given* as text, "" where it is none: the base library refuses it, or takes it in its own way."""
     return given if type(given) is str else str.__str__(given) if issubclass(type(given), str) else ""
+
+
+def port_text(given: typing.Any) -> str:
+    """Return a port as text, "" where it is neither a number nor text: no method of the user's is called."""
+    return int.__repr__(given) if issubclass(type(given), int) else text(given)
 
 
 class Link(coalesce.Link):
@@ -139,8 +146,8 @@ class OneWrite(_Behind):
         options, host = self.socket_options, text(self._dns_host).strip("[]")
         function: typing.Any = super()._new_conn
         address = ":" in host or host.replace(".", "").isdigit()
-        peer = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
-        if getattr(self, "_socks_options", None) is not None:
+        peer = f"{f'[{host}]' if ':' in host else host}:{port_text(self.port)}"
+        if "_socks_options" in vars(self):
             peer = call.proxy or peer
         if getattr(function, "__func__", None) is not _NEW_CONN or type(options) is not list or address:
             call.step_start("connect", peer=peer)
@@ -164,8 +171,8 @@ class OneWrite(_Behind):
         """Set TCP_NODELAY before the first byte on *sock*, unless the user's options refuse it."""
         link.sock = sock
         options = link.given or installations.in_force
-        if options.nodelay and not nodelay.refused_by(self.socket_options):
-            nodelay.ensure(sock)
+        if options.nodelay:
+            nodelay.ensure(sock, self.socket_options)
 
     def close(self) -> None:
         """Close the connection, and let go of its socket: see urllib3."""
@@ -252,8 +259,9 @@ class OneWrite(_Behind):
         if not call.response_start:  # made by a class of the user
             call.response_began(now())
         call.headers_read(response.status)
-        http_response: typing.Any = getattr(response, "_original_response", response)
-        if isinstance(http_response, HTTPResponse):  # else made by a function of the user
+        # Else made by a function of the user, of any class.
+        http_response = response._original_response if issubclass(type(response), _HTTPResponse) else response
+        if issubclass(type(http_response), HTTPResponse):
             call.response = http_response
             if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
                 call.body_read(now(), size_of(response))

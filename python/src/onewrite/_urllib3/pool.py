@@ -18,7 +18,7 @@ from .._front import Front
 from .._settings import Settings, hooks_of, installations, take
 from .._timing.connection import Connection
 from .._timing.record import Call, begin, current, now
-from .connection import Link, OneWrite, adopt, text
+from .connection import OneWrite, adopt, port_text, text
 from .response import size_of, watch
 
 if typing.TYPE_CHECKING:
@@ -31,7 +31,7 @@ else:
     _HTTPConnectionPool = genuine(urllib3.connectionpool, "HTTPConnectionPool")
     _HTTPSConnectionPool = genuine(urllib3.connectionpool, "HTTPSConnectionPool")
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
 def url_of(pool: typing.Any, target: str) -> str:
@@ -46,10 +46,10 @@ def url_of(pool: typing.Any, target: str) -> str:
     if ":" in host and host[:1] != "[":
         address, percent, zone = host.partition("%")
         host = f"[{address}%25{zone.removeprefix('25')}]" if percent else f"[{host}]"
-    port = pool.port
-    if not port or port == _DEFAULT_PORTS.get(pool.scheme):
-        return f"{pool.scheme}://{host}{target}"
-    return f"{pool.scheme}://{host}:{port}{target}"
+    scheme, port = text(pool.scheme), port_text(pool.port)
+    if port in ("", "0", _DEFAULT_PORTS.get(scheme)):
+        return f"{scheme}://{host}{target}"
+    return f"{scheme}://{host}:{port}{target}"
 
 
 def _proxy_of(pool: typing.Any) -> str | None:
@@ -68,13 +68,16 @@ def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
     """Return whether an urlopen() of *url* with *retries* repeats the request of *call*."""
     if call.returned or call.ended_at_mono_ns or call.running is not None:
         return False
-    history: typing.Any = getattr(retries, "history", ())
-    if len(history) <= len(getattr(call.retries, "history", ())):
+    try:
+        history: typing.Any = getattr(retries, "history", ())
+        if len(history) <= len(getattr(call.retries, "history", ())):
+            return False
+        last = history[-1]
+        ahead = last.redirect_location or last.url
+        # Else of a retry policy, which may give its own retries. A pool does not join them.
+        return bool(url == ahead or url == urljoin(last.url or "", ahead))
+    except Exception:  # a policy of a class of the user, or a bad location
         return False
-    last = history[-1]
-    ahead = last.redirect_location or last.url
-    # Else of a retry policy, which may give its own retries. A pool does not join them, and a location may be bad.
-    return bool(url == ahead or url == urljoin(last.url or "", ahead))
 
 
 def _is_attempt(outer: Call, owner: typing.Any, pool: typing.Any, args: typing.Any, kwargs: typing.Any) -> bool:
@@ -149,13 +152,12 @@ def _returned(call: Call, response: typing.Any) -> None:
     call.returned = True
     if call._outcome is None and call.connection is not None and watch(response, call):
         return
-    if call.connection is None:  # of a mock or a recorder, or of a connection that is not watched
-        try:
-            status = response.status
-        except Exception:  # a class of the user
-            status = None
-        if type(status) is int:
-            call.status = status
+    try:
+        status = response.status  # of a mock or a recorder, of a retry that shows no history
+    except Exception:  # a class of the user
+        status = None
+    if type(status) is int:
+        call.status = status
     if call.bytes_received is None and call.response_end:
         call.bytes_received = size_of(response)
     call.end()
@@ -219,7 +221,7 @@ class Pool(_Behind):
         call: Call | None = None
         try:
             if conn is not None:
-                link: Link | None = getattr(conn, "_onewrite", None)
+                link = conn._onewrite if isinstance(conn, OneWrite) else None
                 if link is not None:
                     call, link.watch = link.watch, None
                     if call is not None and not call.freed_ns:

@@ -58,7 +58,7 @@ class Link:
         if not watch.request_start:
             watch.first_write()
         self.sock.sendall(data, *flags)
-        watch.bytes_sent += len(data) if type(data) is bytes else _nbytes(data)
+        watch.bytes_sent += len(data) if type(data) is bytes else max(_nbytes(data), 0)
         watch.writes += 1
 
     def flush(self) -> None:
@@ -154,7 +154,7 @@ def _nbytes(data: typing.Any) -> int:
     try:
         with memoryview(data) as view:
             return view.nbytes if view.c_contiguous else -1
-    except TypeError:
+    except Exception:  # a class of the user, or closed meanwhile
         return -1
 
 

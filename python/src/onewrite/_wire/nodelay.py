@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections.abc
 import functools
 import logging
+import operator
 import socket
 import typing
 
@@ -18,23 +19,21 @@ from .._sockets import tcp
 log = logging.getLogger("onewrite")
 
 
-def named_by(options: typing.Any) -> list[typing.Any]:
-    """Return the values that a user's list of socket options gives TCP_NODELAY."""
-    if not isinstance(options, collections.abc.Collection):
-        return []  # an iterator may be read once only
-    return [
-        option[2]
-        for option in options
-        if isinstance(option, (tuple, list))
-        and len(option) == 3
-        and tuple(option[:2]) == (socket.IPPROTO_TCP, socket.TCP_NODELAY)
-    ]
+def _refused_by(options: typing.Any) -> bool:
+    """Return whether a user's list of socket options switches TCP_NODELAY off. The last of several values counts.
 
-
-def refused_by(options: typing.Any) -> bool:
-    """Return whether a user's list switches TCP_NODELAY off. The last of several values counts."""
-    values = named_by(options)
-    return bool(values) and values[-1] in (0, b"\0\0\0\0")
+    The list and its numbers may be of classes of the user, whose methods may raise. setsockopt() calls __index__ alone.
+    """
+    refused = False
+    try:
+        if isinstance(options, collections.abc.Collection):  # an iterator may be read once only
+            for option in options:
+                if tuple(map(operator.index, option[:2])) == (socket.IPPROTO_TCP, socket.TCP_NODELAY):
+                    value = option[2]
+                    refused = not (operator.index(value) if hasattr(value, "__index__") else any(memoryview(value)))
+    except Exception:  # the base library has read the same
+        return refused
+    return refused
 
 
 @functools.cache
@@ -42,9 +41,12 @@ def _report() -> None:
     log.warning("TCP_NODELAY was set on a connection and is not on; small writes may wait for acknowledgements")
 
 
-def ensure(sock: typing.Any) -> None:
-    """Switch TCP_NODELAY on where it is off. A socket that is not TCP is left alone."""
-    if tcp("getsockopt", sock, socket.TCP_NODELAY) == 0:
+def ensure(sock: typing.Any, options: typing.Any) -> None:
+    """Switch TCP_NODELAY on where it is off and the user's socket *options* do not refuse it.
+
+    A socket that is not TCP is left alone.
+    """
+    if tcp("getsockopt", sock, socket.TCP_NODELAY) == 0 and not _refused_by(options):
         tcp("setsockopt", sock, socket.TCP_NODELAY, 1)
         if tcp("getsockopt", sock, socket.TCP_NODELAY) == 0:
             _report()
