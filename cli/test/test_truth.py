@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
+import os
 import shutil
 import socket
 import ssl
@@ -88,10 +90,13 @@ def test_the_proxy_passes_bytes_on_as_they_came() -> None:
     server = Server()
     base = b"http://127.0.0.1:%d" % server.port
     targets = [b"/a?", b"/caf\xc3\xa9?q=\xff", b"/a b", b"/#x", b"/%7e/..//;p?#", b"/?", b"/"]
-    answers, _ = through_the_proxy(*(b"GET %s%s HTTP/1.1" % (base, target) for target in targets), b"GET %s?q HTTP/1.1" % base)
+    lines = [*(b"GET %s%s HTTP/1.1" % (base, target) for target in targets), b"GET %s?q HTTP/1.1" % base]
+    answers, _ = through_the_proxy(*lines, b"OPTIONS %s HTTP/1.1" % base, b"OPTIONS %s/ HTTP/1.1" % base)
     server.close()
-    assert answers == ["HTTP/1.1 200 OK"] * 8
-    assert [head.split(b"\r\n")[0] for head in server.heads] == [b"GET %s HTTP/1.1" % one for one in (*targets, b"/?q")]
+    assert answers == ["HTTP/1.1 200 OK"] * 10
+    got = [head.split(b"\r\n")[0] for head in server.heads]
+    assert got[:8] == [b"GET %s HTTP/1.1" % one for one in (*targets, b"/?q")]
+    assert got[8:] == [b"OPTIONS * HTTP/1.1", b"OPTIONS / HTTP/1.1"]
     assert all(b"X-Raw: caf\xc3\xa9 \xff" in head for head in server.heads)
 
 
@@ -147,7 +152,65 @@ def test_the_proxy_passes_on_what_an_upstream_says_early(early: bool) -> None:
     listener = Listener(serve)
     (answer,), _ = through_the_proxy(b"POST http://127.0.0.1:%d/ HTTP/1.1\r\nContent-Length: 0" % listener.port)
     listener.close()
-    assert answer == ("HTTP/1.1 413 Content Too Large" if early else "HTTP/1.1 200 OK")
+    assert answer == ("HTTP/1.1 413 Content Too Large" if early else "HTTP/1.1 103 Early Hints")
+
+
+WHOLE_ANSWER = """
+import os, socket, sys
+from urllib.parse import urlsplit
+proxy = urlsplit(os.environ["http_proxy"])
+with socket.create_connection((proxy.hostname, proxy.port), timeout=10) as sock:
+    sock.sendall(b"GET http://127.0.0.1:%s/ HTTP/1.1\\r\\nHost: here\\r\\nConnection: close\\r\\n\\r\\n" % sys.argv[1].encode())
+    answer = b""
+    while piece := sock.recv(4096):
+        answer += piece
+print("ANSWER", answer.hex(), file=sys.stderr)
+"""
+OK_2 = b"Content-Length: 2\r\n\r\nok"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: v\r\n" % number for number in range(150)) + OK_2,
+        b"HTTP/1.1 200 OK\r\nX-Long: %s\r\n" % (b"a" * 100_000) + OK_2,
+        b"HTTP/1.1 200 OK\r\nX-Raw:  caf\xc3\xa9 \xff \r\nX-Empty:\r\nX-Space : 1\r\nno colon\r\nX-A: 1\r\n folded\r\n" + OK_2,
+        b"HTTP/1.1 299\r\n" + OK_2,
+        b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n" + OK_2,
+        b"HTTP/1.1 200 OK\r\nTrailer: X-T\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\nX-T: 1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nbroken",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nshort",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!",
+        b"HTTP/1.1 304 Not Modified\r\nContent-Length: 50\r\n\r\n",
+        b"ICY 200 OK\r\n\r\nmusic",
+    ],
+    ids=["fields", "long", "odd", "no-reason", "interim", "chunked", "bad-chunk", "short", "lengths", "304", "not-http"],
+)
+def test_the_proxy_passes_answers_on_as_they_came(answer: bytes) -> None:
+    def serve(sock: socket.socket) -> None:
+        with sock:
+            sock.recv(4096)
+            sock.sendall(answer)
+
+    listener = Listener(serve)
+    done = onewrite("check", "--proxy", "-v", "--requests", "1", "--", sys.executable, "-c", WHOLE_ANSWER, str(listener.port))
+    listener.close()
+    (got,) = (bytes.fromhex(line.split()[1]) for line in done.err.splitlines() if line.startswith("ANSWER"))
+    assert got.replace(b"Connection: close\r\n", b"").replace(b"\r\nConnection: close", b"") == answer
+
+
+def test_a_client_that_leaves_an_answer_blames_nobody() -> None:
+    def serve(sock: socket.socket) -> None:
+        with sock, contextlib.suppress(OSError):
+            sock.recv(4096)
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n" + bytes(1 << 25))
+
+    listener = Listener(serve)
+    program = f"import os, urllib.request as r; r.urlopen('http://127.0.0.1:{listener.port}/').read(9)"
+    done = onewrite("check", "--proxy", "--requests", "1", "--", sys.executable, "-c", program)
+    listener.close()
+    assert "could not reach" not in done.out
+    assert done.status == 0, done.out
 
 
 def test_the_users_own_authorities_stay_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +252,45 @@ def test_the_users_own_authorities_stay_trusted(tmp_path: Path, monkeypatch: pyt
     store, *_ = java_options(Path(bundle), tmp_path)
     if keytool:
         assert all(one in Path(store.partition("=")[2]).read_bytes() for one in wanted)
+
+
+TRUSTED = """
+import java.security.KeyStore;
+import javax.net.ssl.*;
+class Trusted {
+    public static void main(String[] none) throws Exception {
+        TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        factory.init((KeyStore) null);
+        System.out.println(((X509TrustManager) factory.getTrustManagers()[0]).getAcceptedIssuers().length);
+    }
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("keytool"), reason="there is no JDK")
+@pytest.mark.parametrize("kind", ["JKS", "JCEKS"])
+@pytest.mark.parametrize("named", ["JAVA_TOOL_OPTIONS", "command line"])
+def test_a_program_of_java_trusts_the_tool_or_the_store_that_it_names(
+    kind: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("tool", "company"):
+        trustme.CA().cert_pem.write_to_path(str(tmp_path / f"{name}.pem"))
+    store, program = tmp_path / "company.store", tmp_path / "Trusted.java"
+    program.write_text(TRUSTED)
+    command = ["keytool", "-importcert", "-noprompt", "-alias", "company", "-file", str(tmp_path / "company.pem")]
+    command += ["-keystore", str(store), "-storetype", kind, "-storepass", "secret"]
+    subprocess.run(command, check=True, capture_output=True)
+    options = [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStoreType={kind}"]
+    if named == "JAVA_TOOL_OPTIONS":
+        options.append("-Djavax.net.ssl.trustStorePassword=secret")
+        monkeypatch.setenv(named, " ".join(options))
+    bundle = Path(trust_environment(str(tmp_path / "tool.pem"), tmp_path)["SSL_CERT_FILE"])
+    ours = " ".join(java_options(bundle, tmp_path))
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {ours}"}
+    command = ["java", *(options if named == "command line" else []), str(program)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (int(done.stdout or 0) > 1) is (named == "JAVA_TOOL_OPTIONS"), done.stderr
+    assert int(done.stdout or 0) >= 1, done.stderr
 
 
 @pytest.mark.parametrize("faults", ["slow,nagle", "slow,split,nagle"])
@@ -292,10 +394,13 @@ def test_a_server_that_answers_errors_only_is_inconclusive() -> None:
     assert (done.status, "every answer is an error (404)" in done.data["problem"]) == (2, True)
 
 
-def test_no_earlier_report_stays_when_nothing_could_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "wrong", [("--", "/no/such/program"), ("--requests", "0"), ("--no-such-option",), ("--rule", "x=y", "--", "true"), ()]
+)
+def test_no_earlier_report_stays_when_nothing_could_run(wrong: tuple[str, ...], tmp_path: Path) -> None:
     earlier, none = tmp_path / "earlier.json", tmp_path / "none.xml"
     earlier.write_text("{}")
-    done = onewrite("check", "-o", str(earlier), "-o", str(none), "--", "/no/such/program")
+    done = onewrite("check", "-o", str(earlier), "-vo", f"json={none}", *wrong)
     assert (done.status, earlier.exists(), none.exists()) == (3, False, False)
 
 

@@ -184,6 +184,8 @@ def _run(arguments: list[str]) -> ExitStatus:
     if arguments[:1] in (["check"], ["serve"], ["watch"]) and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
+    if arguments[:1] in (["check"], ["serve"]):
+        _remove_reports(*arguments)
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(command=command))
     if unknown:
@@ -197,12 +199,19 @@ def _run(arguments: list[str]) -> ExitStatus:
     if options.what == "doctor":
         return (stream if options.stream else doctor)(_filled(DoctorOptions, options))
     outputs = [Output.named(text, options.format) for text in options.outputs]
-    prepare(outputs)
     if not command:
         raise CouldNotRun(f"say {HINTS[options.what]}")
     report = check(_filled(CheckOptions, options)) if options.what == "check" else serve(_filled(ServeOptions, options))
     write_report(report, options.format, outputs)
     return report.exit_status
+
+
+def _remove_reports(command: str, *arguments: str) -> None:
+    """Before the other options are parsed: a wrong one leaves no earlier report either. Raises CouldNotRun."""
+    first = _Parser(prog=f"onewrite {command}", usage=f"onewrite {command} [options] -- CMD", add_help=False)
+    first.add_argument("-o", "--output", dest="outputs", action="append", default=[])
+    first.add_argument("-v", "--verbose", action="store_true")  # may stand before -o in one word
+    prepare([Output.named(text, "text") for text in first.parse_known_args(arguments)[0].outputs])
 
 
 def _tap(port: int, *, tls: bool, form: str) -> ExitStatus:

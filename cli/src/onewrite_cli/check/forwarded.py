@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import re
 import socket
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 
-from onewrite_lab.tap import Answer, Arrival, Channel, Exchange
+from onewrite_lab.tap import Answer, Arrival, Channel, Exchange, RequestParser
 
 from onewrite_cli.check.watched import Watched, WatchedOrigin
 from onewrite_cli.common.origin import authority
-from onewrite_cli.common.response import begin_response
 
 __all__ = ["BAD_REQUEST", "Forwarded", "first_bytes", "host_and_port"]
 
 IDLE_S = 60.0
 CONNECT_S = 60.0
 ANSWER_S = 86_400.0  # the client has its own patience
-HOP_BY_HOP = {b"connection", b"keep-alive", b"proxy-connection", b"proxy-authorization", b"te", b"trailer", b"upgrade"}
-NEVER_A_BODY = (204, 304)
+CONNECTION = {b"connection", b"keep-alive", b"proxy-connection"}
+HOP_BY_HOP = {*CONNECTION, b"proxy-authorization", b"upgrade"}
+NEVER_A_BODY = (b"204", b"304")
 OLD = b" HTTP/1.0"
 REQUEST_LINE = re.compile(rb"([^ ]+) http://([^/?# ]+)(.*) (HTTP/1\.[01])", re.I | re.S)
 FIELD = re.compile(rb"\r\n(?![ \t])")  # a field ends here, and not in a folded one (RFC 9112, 5.2)
+HEAD_END = re.compile(rb"\r?\n\r?\n")
+STATUS_LINE = re.compile(rb"HTTP/1\.[01]( ([0-9]{3})[^\r\n]*)")
+ANSWER_FIELD = re.compile(rb"\r?\n(?![ \t])")  # a head may have bare line feeds (RFC 9112, 2.2)
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+PIECE = 1 << 16
 AUTHORITY = re.compile(rb"(?:[^@]*@)?(\[[!-Z^-~]+\]|[!-9;-?A-Z^-~]+)(?::([0-9]{0,5}))?")
 TEXT = b"this is the proxy of onewrite check: it takes absolute http URLs and CONNECT\n"
 BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(TEXT), TEXT)
@@ -62,7 +67,8 @@ class Forwarded(Watched):
         connection_headers = [(name, value) for name, value in answer.headers if name == "Connection"]
         try:
             if found and where:
-                target = found[3] if found[3].startswith(b"/") else b"/" + found[3]
+                empty = b"*" if found[1] == b"OPTIONS" and not found[3] else b"/"  # RFC 9112, 3.2.4
+                target = found[3] if found[3].startswith(b"/") else empty + found[3]
                 kept = [one for one in FIELD.split(headers) if one.partition(b":")[0].lower() not in HOP_BY_HOP]
                 head = b"\r\n".join([b"%s %s %s" % (found[1], target, found[4]), *kept])
                 return self._forward(exchange, where, head, connection_headers)
@@ -79,45 +85,93 @@ class Forwarded(Watched):
             with socket.create_connection(where, timeout=CONNECT_S) as upstream:
                 with contextlib.suppress(ConnectionError):  # an early answer may have come
                     upstream.sendall(head + request.body_wire)
-                response, _ = begin_response(upstream, request.method, time.monotonic() + ANSWER_S)
+                upstream.settimeout(ANSWER_S)
+                old = head.endswith(OLD, 0, head.find(b"\r\n"))
+                answer = _Answer(upstream, lambda interim: None if old else self.channel.send(interim))
                 self._forwarded[named] += 1
                 exchange.answer_ns = time.monotonic_ns()
-                return self._relay(request.method, response, connection_headers, old=head.endswith(OLD, 0, head.find(b"\r\n")))
-        except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a name that IDNA does not take
-            self._unreachable.append(f"{named}: {error}")
-            if exchange.answer_ns:  # in the middle of the answer
+                ours = [f"{name}: {value}".encode("latin-1") for name, value in connection_headers]
+                return answer.relay(self.channel.send, request.method, ours, old=old)
+        except (OSError, ValueError) as error:  # ValueError: a name that IDNA does not take
+            if exchange.answer_ns:  # the client or the upstream ended in the middle of the answer
                 return False
+            self._unreachable.append(f"{named}: {error}")
             # The connection stays: closing it would make the client open a new one, which is not the client's fault.
             text = f"onewrite check could not reach {named}: {error}\n".encode()
-            headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))]
-            self._send_head(502, "Bad Gateway", headers + connection_headers, text)
+            headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(text))), *connection_headers]
+            lines = ["HTTP/1.1 502 Bad Gateway", *(f"{name}: {value}" for name, value in headers)]
+            self.channel.send(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + text)
         return True
 
-    def _relay(
-        self, method: str, response: http.client.HTTPResponse, connection_headers: list[tuple[str, str]], *, old: bool
-    ) -> bool:
-        """Pass the answer on as it comes; chunked when its length is not known beforehand. False when it ends early.
+
+class _Answer:
+    """What an upstream sends. Only the fields of the connection to it are replaced; what is no HTTP/1.1 goes as it came."""
+
+    def __init__(self, upstream: socket.socket, interim: Callable[[bytes], None]) -> None:
+        """Reads up to the end of the final head. Raises OSError."""
+        self._upstream, self._received = upstream, bytearray()
+        while True:
+            while not (end := HEAD_END.search(self._received)) and (data := upstream.recv(PIECE)):
+                self._received += data
+            self.line = STATUS_LINE.match(self._received) if end else None
+            if not self._received:
+                raise ConnectionError("the connection was closed without an answer")
+            if not (end and self.line and self.line[2].startswith(b"1") and self.line[2] != b"101"):
+                break
+            interim(bytes(self._received[: end.end()]))
+            del self._received[: end.end()]
+        self._head, self._begun = (end.start(), end.end()) if end and self.line else (0, 0)
+
+    def relay(self, send: Callable[[bytes], None], method: str, ours: list[bytes], *, old: bool) -> bool:
+        """Pass it on as it comes; chunked where the connection's end is its end. False when it ends early, or so.
 
         An `old` client, of HTTP/1.0, gets it until the connection ends.
         """
-        headers = [(name, value) for name, value in response.getheaders() if name.lower().encode("latin-1") not in HOP_BY_HOP]
-        bodiless = method == "HEAD" or response.status in NEVER_A_BODY
-        endless = response.length is None and not bodiless
-        chunked = endless and not old
-        if endless:
-            headers = [(n, v) for n, v in headers if n.lower() != "transfer-encoding"]
-        if chunked:
-            headers.append(("Transfer-Encoding", "chunked"))
-        self._send_head(response.status, response.reason, headers + connection_headers)
-        while not bodiless and (data := response.read1(65536)):
-            self.channel.send(b"%x\r\n%s\r\n" % (len(data), data) if chunked else data)
-        if chunked:
-            self.channel.send(b"0\r\n\r\n")
-        return bodiless or (chunked if endless else not response.length)
+        if self.line is None:
+            for data in self._pieces():
+                send(data)
+            return False
+        fields = [one for one in ANSWER_FIELD.split(self._received[self.line.end() : self._head]) if one]
+        codings, lengths = (_values(fields, name) for name in (b"transfer-encoding", b"content-length"))
+        left: int | None = None
+        chunks = None
+        if method == "HEAD" or self.line[2] in NEVER_A_BODY:
+            left = 0
+        elif codings:
+            chunks = RequestParser() if codings[-1].endswith(b"chunked") else None
+        elif len({*lengths}) == 1 and lengths[0].isdigit():
+            left = int(lengths[0])
+        to_chunk = left is None and not codings and not lengths and not old
+        fields = [one for one in fields if one.partition(b":")[0].lower() not in CONNECTION]
+        fields += [*ours, b"Transfer-Encoding: chunked"] if to_chunk else ours
+        send(b"\r\n".join([b"HTTP/1.1" + self.line[1], *fields, b"", b""]))
+        if chunks:
+            chunks.feed(CHUNKED)  # an answer's chunks are those of a request
+        for data in self._pieces() if left != 0 else ():
+            if left is not None:
+                data = data[:left]
+                left -= len(data)
+            elif chunks:
+                data = data[: len(data) - len(chunks.feed(data))]
+                for kept in (chunks.request.body, chunks.request.body_wire, chunks.request.chunks):
+                    kept.clear()
+            send(b"%x\r\n%s\r\n" % (len(data), data) if to_chunk else data)
+            if left == 0 or (chunks and chunks.done):
+                break
+        if to_chunk:
+            send(b"0\r\n\r\n")
+        return to_chunk or left == 0 or bool(chunks and chunks.done and not chunks.request.problems)
 
-    def _send_head(self, status: int, reason: str, headers: list[tuple[str, str]], body: bytes = b"") -> None:
-        lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in headers)]
-        self.channel.send(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body)
+    def _pieces(self) -> Iterator[bytes]:
+        data = bytes(self._received[self._begun :]) or self._upstream.recv(PIECE)
+        while data:
+            yield data
+            data = self._upstream.recv(PIECE)
+
+
+def _values(fields: list[bytes], name: bytes) -> list[bytes]:
+    split = (one.partition(b":") for one in fields)
+    return [value.strip().lower() for key, _, value in split if key.strip().lower() == name]
 
 
 def first_bytes(sock: socket.socket, enough: int = 8192) -> bytes:

@@ -33,7 +33,7 @@ PEM_VARIABLES = (
 PASSWORD = "changeit"
 
 
-JAVA_OPTION = re.compile(r"""-Djavax\.net\.ssl\.(trustStore|trustStorePassword)=("[^"]*"|'[^']*'|\S+)""")
+JAVA_OPTION = re.compile(r"""-Djavax\.net\.ssl\.(trustStore|trustStorePassword|trustStoreType)=("[^"]*"|'[^']*'|\S+)""")
 CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.S)
 
 
@@ -53,9 +53,8 @@ def _of_the_user() -> Iterator[str]:
                 yield Path(file).read_text(errors="replace")
 
 
-def _of_java() -> str:
+def _of_java(said: dict[str, str]) -> str:
     """Those of the store that JAVA_TOOL_OPTIONS names, or else of the JDK in JAVA_HOME or PATH, as its keytool lists them."""
-    said = {name: value.strip("\"'") for name, value in JAVA_OPTION.findall(os.environ.get("JAVA_TOOL_OPTIONS", ""))}
     store, home = said.get("trustStore"), os.environ.get("JAVA_HOME")
     keytool = shutil.which("keytool", path=f"{home}/bin" if home else None) or shutil.which("keytool")
     if keytool is None:
@@ -76,23 +75,25 @@ def trust_environment(ca_file: str, folder: Path) -> dict[str, str]:
 
 
 def java_options(bundle: Path, folder: Path) -> list[str]:
-    """A trust store of the same authorities and those of Java, as options for a JVM."""
-    found = dict.fromkeys(CERTIFICATE.findall(bundle.read_text() + _of_java()))
-    certificates = [ssl.PEM_cert_to_DER_cert(text) for text in found]
+    """A trust store of the same authorities and those of Java, as options for a JVM.
+
+    It has the password that JAVA_TOOL_OPTIONS gives. Without one none is needed, and a password or a type would meet the
+    store that the user names on the command line of java.
+    """
+    said = {name: value.strip("\"'") for name, value in JAVA_OPTION.findall(os.environ.get("JAVA_TOOL_OPTIONS", ""))}
+    found = dict.fromkeys(CERTIFICATE.findall(bundle.read_text() + _of_java(said)))
     store = folder / "authorities.jks"
-    store.write_bytes(_key_store(certificates))
-    return [
-        f"-Djavax.net.ssl.trustStore={store}",
-        "-Djavax.net.ssl.trustStoreType=JKS",
-        f"-Djavax.net.ssl.trustStorePassword={PASSWORD}",
-    ]
+    certificates = [ssl.PEM_cert_to_DER_cert(text) for text in found]
+    store.write_bytes(_key_store(certificates, said.get("trustStorePassword", PASSWORD)))
+    kind = ["-Djavax.net.ssl.trustStoreType=JKS"] if "trustStoreType" in said else []
+    return [f"-Djavax.net.ssl.trustStore={store}", *kind]
 
 
-def _key_store(certificates: list[bytes]) -> bytes:
+def _key_store(certificates: list[bytes], password: str) -> bytes:
     """The format JKS of the JDK (sun.security.provider.JavaKeyStore), which needs no library to write."""
     whole = struct.pack(">III", 0xFEEDFEED, 2, len(certificates))
     for number, certificate in enumerate(certificates):
         alias, kind = str(number).encode(), b"X.509"
         whole += struct.pack(">IH", 2, len(alias)) + alias + struct.pack(">QH", 0, len(kind)) + kind
         whole += struct.pack(">I", len(certificate)) + certificate
-    return whole + hashlib.sha1(PASSWORD.encode("utf-16-be") + b"Mighty Aphrodite" + whole).digest()
+    return whole + hashlib.sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + whole).digest()
