@@ -8,6 +8,7 @@ module io.github.onewrite.netty {
     requires io.netty.common;
     requires io.netty.handler;
     requires static io.netty.handler.proxy;
+    requires io.netty.resolver;
     requires transitive io.netty.transport;
     requires static io.netty.transport.classes.epoll;
     requires static io.netty.transport.unix.common;

@@ -35,6 +35,7 @@ import org.asynchttpclient.request.body.generator.ByteArrayBodyGenerator;
 import org.asynchttpclient.ws.WebSocket;
 import org.asynchttpclient.ws.WebSocketUpgradeHandler;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -230,6 +231,10 @@ class TimingTest {
     }
 
     /** AsyncHttpClient replaces its codec when the tunnel is open. The CONNECT is no record. */
+    @DisabledIfSystemProperty(
+            named = "onewrite.netty-4.1",
+            matches = "true",
+            disabledReason = "AsyncHttpClient 3.0.1 on Netty 4.1 shows no exchange through a tunnel")
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void throughATunnel(boolean challenged) throws Exception {

@@ -314,7 +314,7 @@ abstract class Call<T> implements Runnable {
             leave(reusable && sent);
             ended();
             // A slow hook delays nobody who waits for the response.
-            timing.completed(at);
+            timingEnds(at);
         } else if (headRead) {
             connection().limit(wantsMore() ? settings.idleReadTimeout : 0);
         }
@@ -345,16 +345,30 @@ abstract class Call<T> implements Runnable {
 
     /** Returns false where the caller has completed the future. */
     final boolean answer(T value) {
-        answered = true;
-        return future.complete(value);
+        answered = true; // before the callbacks of the future run
+        answered = future.complete(value);
+        return answered;
+    }
+
+    /** The record says what the caller saw: it may have cancelled on another thread since. */
+    private void timingEnds(long at) {
+        if (answered) {
+            timing.completed(at);
+        } else {
+            timing.cancelled();
+        }
     }
 
     final void fail(Throwable why) {
         if (!over) {
             leave(false);
-            future.completeExceptionally(why);
+            boolean seen = future.completeExceptionally(why) || answered;
             failed(why);
-            timing.failed(why, NettyErrors::kindOf);
+            if (seen) {
+                timing.failed(why, NettyErrors::kindOf);
+            } else {
+                timing.cancelled();
+            }
         }
     }
 
@@ -370,7 +384,7 @@ abstract class Call<T> implements Runnable {
     final void abandon() {
         if (!over) {
             leave(false);
-            timing.completed(System.nanoTime());
+            timingEnds(System.nanoTime());
         }
     }
 

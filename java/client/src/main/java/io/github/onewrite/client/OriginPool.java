@@ -72,7 +72,7 @@ final class OriginPool extends SimpleChannelPool {
             NettySetup netty,
             Map<Target.Origin, OriginPool> pools) {
         super(
-                netty.apply(bootstrap(settings, origin, loop, channels)),
+                netty.apply(bootstrap(settings, origin, loop, channels), lookedUp(settings, origin)),
                 netty.wrap(pipeline(settings, origin)),
                 usability(loop),
                 true,
@@ -118,18 +118,27 @@ final class OriginPool extends SimpleChannelPool {
         boolean tunnel = proxy != null && origin.tls();
         String host = proxy == null || tunnel ? origin.host() : proxy.host();
         int port = proxy == null || tunnel ? origin.port() : proxy.port();
-        boolean literal = NetUtil.createByteArrayFromIpAddressString(host) != null;
         Bootstrap bootstrap = new Bootstrap()
                 .group(loop)
                 .channelFactory((ChannelFactory<Channel>) channels)
                 .remoteAddress(
-                        literal && !tunnel
+                        isLiteral(host) && !tunnel
                                 ? new InetSocketAddress(host, port)
                                 : InetSocketAddress.createUnresolved(host, port))
                 .resolver(tunnel ? NoopAddressResolverGroup.INSTANCE : settings.resolver)
                 .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, OnewriteClientBuilder.millis(settings.connectTimeout));
         settings.channelOptions.forEach((option, value) -> bootstrap.option((ChannelOption<Object>) option, value));
         return bootstrap;
+    }
+
+    /** The name that each connection needs an address for, or the empty string. */
+    private static String lookedUp(OnewriteClientBuilder settings, Target.Origin origin) {
+        String host = settings.proxy == null ? origin.host() : settings.proxy.host();
+        return isLiteral(host) ? "" : host;
+    }
+
+    private static boolean isLiteral(String host) {
+        return NetUtil.createByteArrayFromIpAddressString(host) != null;
     }
 
     /** Acquires a channel for a call: now, or when one is free. */

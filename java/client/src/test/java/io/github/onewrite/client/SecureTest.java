@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.Timing;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Tunnel;
@@ -14,10 +15,19 @@ import io.netty.handler.ssl.SslContextBuilder;
 import java.io.EOFException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** TLS and proxies. */
 class SecureTest {
@@ -81,6 +91,26 @@ class SecureTest {
             assertTrue(received.head().startsWith("POST http://example.test/a?b HTTP/1.1\r\n"), received.head());
             assertEquals("example.test", received.header("host"));
             assertEquals("Basic bWU6c2VjcmV0", received.header("proxy-authorization"));
+        }
+    }
+
+    /** The proxy looks the origin up. The client looks up the proxy, unless its name is an address. */
+    @ParameterizedTest
+    @ValueSource(strings = {"127.0.0.1", "localhost"})
+    void aLookupIsOfTheProxy(String host) throws Exception {
+        List<String> names = new CopyOnWriteArrayList<>();
+        BlockingQueue<Timing> calls = new LinkedBlockingQueue<>();
+        try (TestServer proxy = TestServer.answering(TestServer.OK.replace("200", "407"));
+                OnewriteClient client = OnewriteClient.builder()
+                        .proxy(new Proxy(host, proxy.port()))
+                        .listener(event -> event.host().ifPresent(names::add))
+                        .onTiming(calls::add)
+                        .build()) {
+            failure(client.send(Request.get("https://shop.test/")));
+            Timing timing = Objects.requireNonNull(calls.poll(30, TimeUnit.SECONDS));
+            assertEquals(Optional.of(host + ":" + proxy.port()), timing.proxy());
+            assertEquals(host.equals("localhost"), timing.dnsNanos().isPresent());
+            assertEquals(host.equals("localhost") ? List.of(host) : List.of(), names);
         }
     }
 

@@ -8,6 +8,7 @@ import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
+import io.github.onewrite.TimingEvent;
 import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.TestServer;
@@ -55,6 +56,24 @@ class TimingTest {
                 PoolTest.failure(client.send(Request.get("http://localhost:" + server.port() + "/")));
                 assertEquals(connects, calls.next().dnsNanos().isPresent());
             }
+        }
+    }
+
+    /** The caller saw a cancelled call, though the answer was read before the client took note. */
+    @Test
+    void aCallThatIsCancelledWithItsLastByteIsCancelled() throws Exception {
+        CompletableFuture<CompletableFuture<Response>> made = new CompletableFuture<>();
+        try (TestServer server = TestServer.answering();
+                OnewriteClient client = timed().listener(event -> {
+                            if (event.type() == TimingEvent.Type.CONNECTION_RELEASED) {
+                                made.join().cancel(true);
+                            }
+                        })
+                        .build()) {
+            CompletableFuture<Response> call = client.send(get(server));
+            made.complete(call);
+            assertEquals(Outcome.CANCELLED, calls.next().outcome());
+            assertTrue(call.isCancelled());
         }
     }
 

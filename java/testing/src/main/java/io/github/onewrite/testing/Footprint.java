@@ -43,6 +43,11 @@ public final class Footprint {
 
     /** Waits up to 10 s until the garbage collector has taken all of these. */
     public static void assertUnreachable(Collection<WeakReference<?>> parts) throws InterruptedException {
+        assertEquals(List.of(), reachable(parts), "still reachable");
+    }
+
+    /** The classes of those that the garbage collector does not take within 10 s, in order. */
+    public static List<String> reachable(Collection<WeakReference<?>> parts) throws InterruptedException {
         List<String> reachable = List.of();
         for (int i = 0; i < 100; i++) {
             System.gc();
@@ -52,11 +57,11 @@ public final class Footprint {
                     .map(part -> part.getClass().getName())
                     .toList();
             if (reachable.isEmpty()) {
-                return;
+                break;
             }
             Thread.sleep(100);
         }
-        assertEquals(List.of(), reachable, "still reachable");
+        return reachable;
     }
 
     /** Of the heap, after a collection. */

@@ -11,6 +11,7 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import io.netty.channel.pool.ChannelPoolHandler;
+import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.AttributeKey;
 import io.netty.util.Version;
 import java.net.InetSocketAddress;
@@ -75,8 +76,23 @@ public final class NettySetup {
         return setup.switches();
     }
 
-    /** See {@code OnewriteNetty.apply}. */
+    /** See {@code OnewriteNetty.apply}. With Netty's resolver of nothing, as for a tunnel, no name is looked up. */
     public Bootstrap apply(Bootstrap bootstrap) {
+        boolean resolves =
+                !NoopAddressResolverGroup.INSTANCE.equals(bootstrap.config().resolver());
+        return resolves
+                        && bootstrap.config().remoteAddress() instanceof InetSocketAddress remote
+                        && remote.isUnresolved()
+                ? apply(bootstrap, remote.getHostString())
+                : apply(bootstrap, "");
+    }
+
+    /**
+     * The same for a bootstrap whose client knows the name.
+     *
+     * @param host the name that is looked up for each connection, or the empty string
+     */
+    public Bootstrap apply(Bootstrap bootstrap, String host) {
         if (setup.switches().disabled() || bootstrap.config().attrs().containsKey(NODELAY)) {
             return bootstrap;
         }
@@ -86,8 +102,8 @@ public final class NettySetup {
         if (named) {
             setup.note("nodelay", "left to the bootstrap, which sets it itself");
         }
-        if (bootstrap.config().remoteAddress() instanceof InetSocketAddress remote && remote.isUnresolved()) {
-            bootstrap.attr(HOST, remote.getHostString());
+        if (!host.isEmpty()) {
+            bootstrap.attr(HOST, host);
         }
         return bootstrap.attr(NODELAY, nodelay);
     }
