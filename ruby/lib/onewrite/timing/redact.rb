@@ -10,15 +10,15 @@ module Onewrite
     # What is no port: a password, with the rest of it behind a character that should have been escaped.
     NO_PORT = /\A(?>\[[^\]]*\]|[^:]*):(?!\d*\z)/n.freeze
     SECRET = /\A(?:sig|signature|token|secret|password|passwd|pwd|credentials?|auth|authorization|jwt|hmac|key|apikey)\z/i.freeze
-    # A word of a key ends at what is no ASCII letter or digit, and at a change of case.
-    WORD = /[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+/n.freeze
+    # Splits a key into words, as AWSAccessKeyId into AWS, Access, Key and Id.
+    BETWEEN_WORDS = /[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/n.freeze
     ESCAPE = /%(\h\h)/n.freeze
     # An IPv6 address. A URL has it in brackets (RFC 3986 §3.2.2) and without a zone, which only this machine understands.
     # It is not validated; the resolver does that.
     IPV6 = /\A(\h*:[\h:.]*)(?:%.*)?\z/.freeze
     WHOLE = %r{\A[a-z][a-z0-9+.\-]*://}in.freeze
     PORTS = { "http" => 80, "https" => 443 }.freeze
-    private_constant :BEFORE_AUTHORITY, :AUTHORITY, :NO_PORT, :SECRET, :WORD, :ESCAPE, :IPV6, :WHOLE, :PORTS
+    private_constant :BEFORE_AUTHORITY, :AUTHORITY, :NO_PORT, :SECRET, :BETWEEN_WORDS, :ESCAPE, :IPV6, :WHOLE, :PORTS
 
     class << self
       # @return [String] *text* without secrets
@@ -66,23 +66,25 @@ module Onewrite
       private
 
       def credentials(bytes)
+        return bytes unless (at = bytes.rindex("@"))
+
         from = BEFORE_AUTHORITY.match(bytes).end(0)
         authority = AUTHORITY.match(bytes, from)[0]
         last = authority.rindex("@")
-        last = bytes.rindex("@").to_i - from if last.nil? && NO_PORT =~ authority
+        last = at - from if last.nil? && NO_PORT =~ authority
         last && last >= 0 ? bytes.byteslice(0, from) + bytes.byteslice(from + last + 1, bytes.bytesize) : bytes
       end
 
       def query(bytes)
         rest, hash, fragment = bytes.partition("#")
         path, mark, query = rest.partition("?")
-        path + mark + query.gsub(/[^&=]+=[^&]*/n) { |pair| pair(pair) } + hash + fragment
+        path + mark + query.gsub(/[^&=]*=[^&]*/n) { |pair| pair(pair) } + hash + fragment
       end
 
       # The first `=` ends the key.
       def pair(pair)
         key = pair.partition("=").first
-        words = key.gsub(ESCAPE) { |escape| escape[1, 2].hex.chr }.scan(WORD)
+        words = key.gsub(ESCAPE) { |escape| escape[1, 2].hex.chr }.split(BETWEEN_WORDS)
         words.any? { |word| SECRET =~ word } ? "#{key}=REDACTED" : pair
       end
     end

@@ -85,8 +85,9 @@ public final class Redaction {
     }
 
     private static boolean hasBadPort(String url, int from, int end) {
-        int colon = url.lastIndexOf(':', end - 1);
-        if (colon < from || colon < url.lastIndexOf(']', end - 1)) {
+        int bracket = url.startsWith("[", from) ? url.indexOf(']', from) : -1;
+        int colon = url.indexOf(':', bracket < end ? Math.max(from, bracket) : from);
+        if (colon < 0 || colon >= end) {
             return false;
         }
         for (int i = colon + 1; i < end; i++) {
