@@ -50,12 +50,12 @@ def test_the_page_of_what_is_touched_is_that_of_the_lists() -> None:
     assert touches.filled(page) == page, "docs/tools/touches.py"
 
 
-def test_a_list_becomes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_becomes_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(touches, "LISTS", tmp_path)
     (tmp_path / "ruby.yaml").write_text(
         "about: x\nmechanisms:\n  - {name: 'Net::HTTP#start', kind: replaced method, when: install, back: uninstall, why: to\n      time}\n"
     )
     page = "# x\n<!-- ruby:begin -->\nold\n<!-- ruby:end -->\nend\n<!-- node:begin -->\n<!-- node:end -->\n"
-    assert touches.filled(page).splitlines()[4:7] == [
-        "| `Net::HTTP#start` | replaced method | install | uninstall |", "<!-- ruby:end -->", "end",
+    assert touches.filled(page).splitlines()[2:5] == [
+        "- **replaced method**, install to uninstall: `Net::HTTP#start`", "<!-- ruby:end -->", "end",
     ]

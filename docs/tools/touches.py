@@ -16,29 +16,26 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "what-it-touches.md"
 LISTS = ROOT / "spec" / "testdata" / "footprint"
 LANGUAGES = {"python": "Python", "ruby": "Ruby", "node": "Node", "java": "Java"}
-HEAD = ("what", "kind", "since", "until")
 FIELDS = ("kind", "when", "back")
 
 
-def table(mechanisms: list[dict[str, Any]]) -> str:
-    """A row per kind, time and way back; its names as code, in the order of the list."""
+def items(mechanisms: list[dict[str, Any]]) -> str:
+    """An item per kind, time and way back; its names as code, in the order of the list."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in mechanisms:
-        name = " ".join(one["name"].split()).replace("|", "\\|")
-        rows.setdefault(tuple(str(one[field]) for field in FIELDS), []).append(f"`{name}`")
-    lines = [HEAD, ("---",) * len(HEAD), *((", ".join(names), *rest) for rest, names in rows.items())]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        rows.setdefault(tuple(str(one[field]) for field in FIELDS), []).append(f"`{' '.join(one['name'].split())}`")
+    return "\n".join(f"- **{kind}**, {since} to {until}: {', '.join(names)}" for (kind, since, until), names in rows.items())
 
 
 def filled(page: str) -> str:
-    """The page with the table of each language that has a list."""
+    """The page with the items of each language that has a list."""
     for language in LANGUAGES:
         begin, end = f"<!-- {language}:begin -->\n", f"<!-- {language}:end -->"
         path = LISTS / f"{language}.yaml"
         before, found, rest = page.partition(begin)
         if path.is_file() and found:
             mechanisms = yaml.safe_load(path.read_text(encoding="utf-8"))["mechanisms"]
-            page = f"{before}{begin}{table(mechanisms)}\n{end}{rest.partition(end)[2]}"
+            page = f"{before}{begin}{items(mechanisms)}\n{end}{rest.partition(end)[2]}"
     return page
 
 

@@ -64,7 +64,7 @@ def test_a_table_says_how_it_was_made() -> None:
     (line,) = [line for line in report.markdown(made_up()).splitlines() if line.startswith("n = ")]
     assert line == (
         "n = 60 requests per client and place, in 5 rounds; `make bench SCENARIO=post-stall`, commit 0123abcd, "
-        "2026-01-02, load average 0.5; HAProxy 2.6; urllib3 2, CPython 3."
+        "2026-01-02, load average 0.5; HAProxy 2.6; urllib3 2 on CPython 3."
     )
 
 
@@ -110,7 +110,7 @@ def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
     assert shown.rows == [
         ["urllib3 2, CPython 3", "200 B", "0.98 (0.97–1.02)", *["-"] * 3, "1.01 (0.97–1.02)", "100"],
     ]
-    assert notes == ["urllib3 2, CPython 3: `make`, commit 0123abcd, 2026-01-02; [all rows](python/bench/RESULTS.md)."]
+    assert notes == ["[python](python/bench/RESULTS.md): `make`, commit 0123abcd, 2026-01-02."]
     result(tmp_path / "node" / "bench", again=0.78)
     (tmp_path / "ruby" / "bench").mkdir(parents=True)
     (tmp_path / "ruby" / "bench" / "results-3.json").write_text('{"rows": []}')

@@ -155,10 +155,8 @@ def headers(seen: Seen) -> list[str]:
 
 def test_the_page_names_what_is_tested() -> None:
     section = PAGE.read_text().partition("\n## Python\n")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    tools = re.findall(r"`([\w-]+)` (\d[\w.]*\w)", section)
     pinned = dict(line.split("==") for line in PINNED.read_text().splitlines())
     packages = {PACKAGES.get(tool, tool): tool for tool in TOOLS}
 
-    assert {name.strip().strip("`"): version.strip() for name, version in rows} == {
-        package: pinned[package] for package in packages
-    }
+    assert dict(tools) == {package: pinned[package] for package in packages}

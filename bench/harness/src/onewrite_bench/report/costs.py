@@ -49,10 +49,11 @@ def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
             figures = [_ratio(named.get(name)) for name in (*ROWS, AGAIN)]
             rows.append([library, of, *figures, "/".join(sorted(rounds))])
             more = f"{path.parent.relative_to(repository)}/RESULTS.md"
-            notes.append(f"{library}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}; [all rows]({more}).")
+            where = f"[{path.parent.parent.name}]({more})"
+            notes.append(f"{where}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}.")
         except (ValueError, TypeError, KeyError) as error:
             notes.append(f"{path.relative_to(repository)} cannot be read: {type(error).__name__}: {error}.")
-    return Table(("library", "request", *ROWS, AGAIN, "n"), rows), notes
+    return Table(("library", "request", *ROWS, AGAIN, "n"), rows), list(dict.fromkeys(notes))
 
 
 def _ratio(row: dict[str, Any] | None) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from onewrite_bench.paths import BENCH, REPOSITORY
@@ -28,10 +28,10 @@ MADE = {"demo"}
 OPENING = f"""# Results
 
 Made by `make -C bench results` and `make -C bench publish`; do not edit. One group of clients ran at a time, and the
-clients of a group took turns. Each table is followed by its n, commit and date; [results](results) has the raw figures.
-The tables of single [libraries](../docs/do-i-have-it.md#stalls-measured), [proxies](../docs/proxies.md#measured),
+clients of a group took turns. [results](results) has the raw figures. Elsewhere are the tables of single
+[libraries](../docs/do-i-have-it.md#stalls-measured), [proxies](../docs/proxies.md#measured),
 [relays](../docs/proxies.md#relays-and-tunnels), [other waits](../docs/what-it-cannot-fix.md) and the
-[cost of a call](../README.md#what-it-costs) stand on the pages that explain them.
+[cost of a call](../README.md#what-it-costs).
 
 ## How to read a table
 
@@ -39,8 +39,7 @@ The tables of single [libraries](../docs/do-i-have-it.md#stalls-measured), [prox
 
 RATES = (
     "Times in ms: the median of the turns, in brackets the lowest and the highest turn. A latency counts from the time "
-    "a request was due. A late send is one that the generator made over 1 ms late. Above the capacity of a client only "
-    "the requests answered per second are a figure."
+    "a request was due. A late send is over 1 ms late. Above a client's capacity only the requests per second count."
 )
 
 
@@ -96,7 +95,17 @@ def _origin(run: Run) -> str:
     bases = dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw")
     bases |= dict.fromkeys(base for base in (*(row.base for row in run.rates), run.base) if base)
     parts = [f"`{run.command}`", f"commit {run.machine.get('commit')}", f"{run.started_at[:10]}{state}", load]
-    return f"{counted}{', '.join(parts)}; HAProxy {run.machine.get('haproxy')}; {'; '.join(bases)}.".replace("; .", ".")
+    versions = "; ".join([f"HAProxy {run.machine.get('haproxy')}", *_versions(bases)])
+    return f"{counted}{', '.join(parts)}; {versions}."
+
+
+def _versions(bases: Iterable[str]) -> list[str]:
+    """Libraries, each with its runtime behind a comma, as one text per runtime."""
+    libraries: dict[str, list[str]] = {}
+    for base in bases:
+        library, _, runtime = base.partition(", ")
+        libraries.setdefault(runtime, []).append(library)
+    return [f"{', '.join(names)} on {runtime}" if runtime else ", ".join(names) for runtime, names in libraries.items()]
 
 
 def _word(line: Verdict) -> str:
