@@ -17,7 +17,7 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite._sockets import tcp_socket
+from onewrite._sockets import tcp
 from tap import Peer, Tap, listening, mode, reply
 
 requests = pytest.importorskip("requests")
@@ -292,7 +292,7 @@ def test_tls_in_tls(recorded: list[onewrite.Timing], authority: typing.Any, tap:
         for _ in range(3):
             assert http.request("POST", url, body=b"x" * 200).data == b"ok"
         (conn,) = (conn for conn in http.connection_from_url(url).pool.queue if conn is not None)  # type: ignore[union-attr]
-        assert tcp_socket(conn.sock).getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert tcp("getsockopt", conn.sock, socket.TCP_NODELAY)
         http.clear()
     assert [one.records for one in origin.seen] == [1, 1, 1]
     assert [one.attempts[0].writes for one in recorded] == [1, 1, 1]

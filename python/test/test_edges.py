@@ -388,6 +388,7 @@ def test_secrets_are_in_no_form_of_a_record_or_an_event(tap: typing.Any) -> None
         ("http://nowhere.invalid", "nowhere.invalid:80"),
         ("https://[::1]:1", "[::1]:1"),
         ("socks5://127.0.0.1:1", "127.0.0.1:1"),
+        ("socks4://nowhere.invalid", "nowhere.invalid:1080"),
     ],
 )
 def test_a_proxy_that_cannot_be_reached_is_named(given: str, seen: str) -> None:

@@ -511,8 +511,11 @@ class Unequal:
 def test_a_hook_that_cannot_be_compared_sends(tap: typing.Any) -> None:
     server = tap()
     hooks = [Unequal(lambda: urllib3.PoolManager().request("GET", server.url())) for _ in range(2)]
+    ends: list[onewrite.Event] = []
+    listener = onewrite.TimingListener()
+    listener.on_call_end = ends.append  # type: ignore[method-assign]
     for hook in hooks:
-        onewrite.install(on_timing=hook)
+        onewrite.install(on_timing=hook, listener=listener)
     before = onewrite.hook_failures()
     urllib3.PoolManager().request("POST", server.url(), body=b"x")
     assert onewrite.hook_failures() == before

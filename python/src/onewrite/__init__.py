@@ -24,7 +24,7 @@ from ._urllib3.manager import PoolManager, ProxyManager
 from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
 from ._version import __version__ as __version__
 
-_reason = None if _config.DEFAULTS.disabled else _base_version.unsupported()
+_reason = None if _config.DEFAULTS.disabled else _base_version.unsupported_version()
 if _reason is not None:
     _config.log.warning("%s", _reason)
 

@@ -35,10 +35,11 @@ def genuine(module: typing.Any, name: str) -> typing.Any:
 
 def unsupported() -> str | None:
     """Return why this urllib3 must be left alone, or None where it is supported."""
-    return _unsupported_version() or _missing_name()
+    return unsupported_version() or _missing_name()
 
 
-def _unsupported_version() -> str | None:
+def unsupported_version() -> str | None:
+    """Return why this version must be left alone, or None. Nothing is made: a pool registers a function at exit."""
     found = version()
     parts = found.split(".")
     try:

@@ -9,7 +9,7 @@ import typing
 from . import _config
 from ._front import Places, place, put_back
 from ._timing.events import TimingListener
-from ._timing.hooks import Hooks, both, drain, make_hooks
+from ._timing.hooks import Hooks, drain, make_hooks
 from ._timing.record import Timing
 
 OnTiming = typing.Callable[[Timing], object]
@@ -147,8 +147,8 @@ class Installations:
 
     def _combine(self) -> None:
         found: Hooks | None = None
-        for hooks in self._hooks.values():
-            found = both(hooks, found)
+        for hooks in filter(None, self._hooks.values()):
+            found = hooks if found is None else hooks.beside(found)
         self.hooks = None if self.options.hooks_disabled else found
 
 
@@ -156,7 +156,8 @@ def hooks_of(given: Settings | None, process: Installations) -> Hooks | None:
     """Return the hooks that an object was *given* and those of *process*, which add."""
     if silenced or (given is not None and given.options.hooks_disabled):
         return None
-    return both(None if given is None else given.hooks, process.hooks)
+    own, other = None if given is None else given.hooks, process.hooks
+    return own.beside(other) if own is not None and other is not None else own or other
 
 
 #: What holds for urllib3.

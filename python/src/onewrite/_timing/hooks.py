@@ -60,13 +60,6 @@ class Hooks:
         )
 
 
-def both(own: Hooks | None, other: Hooks | None) -> Hooks | None:
-    """Return hooks that call *own* and *other*."""
-    if own is None or other is None:
-        return own or other
-    return own.beside(other)
-
-
 def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> Hooks | None:
     """Return the hooks given, or None where there are none or they are switched off.
 
@@ -105,35 +98,29 @@ def hook_failures() -> int:
     return _failures
 
 
-def call(hook: Hook, given: object) -> None:
-    """Call *hook*. Its own error is swallowed and counted; what stops a thread, task or process passes.
+def swallow(hook: Hook, error: BaseException) -> None:
+    """Count *error*, which *hook* raised, and log the first; raise what stops a thread, task or process.
 
     asyncio's CancelledError is no Exception, but nothing cancels a task while its synchronous code runs.
     """
-    try:
-        returned = hook(given)
-    except Exception as error:
-        _swallow(hook, error)
-    except BaseException as error:
+    global _failures
+    if not isinstance(error, Exception):
         asyncio = sys.modules.get("asyncio")
         if asyncio is None or not isinstance(error, asyncio.CancelledError):
-            raise
-        _swallow(hook, error)
-    else:
-        if returned is not None and inspect.iscoroutine(returned):
-            returned.close()
-            _swallow(hook, TypeError("a hook returned a coroutine, which nobody awaits"))
-
-
-def _swallow(hook: Hook, error: BaseException) -> None:
-    """Count *error*, which *hook* raised, and log the first."""
-    global _failures
+            raise error
     _failures += 1
     if _failures == 1:
         try:
             log.warning("a timing hook raised and is ignored, as all later ones will be: %r", hook, exc_info=error)
         except Exception:  # a log handler that raises
             return
+
+
+def refuse_coroutine(hook: Hook, returned: object) -> None:
+    """Count what *hook* has *returned* as its error, if that is a coroutine."""
+    if inspect.iscoroutine(returned):
+        returned.close()
+        swallow(hook, TypeError("a hook returned a coroutine, which nobody awaits"))
 
 
 #: Calls that a finalizer ended, and the process in which it ran. No hook is called in a finalizer: a hook may take a

@@ -279,7 +279,7 @@ class Call(Timing):
     reading: bool
     returned: bool
     #: What waits while a listener is called: methods, and what they get.
-    queue: list[tuple[tuple[Hook, ...], object]] | None
+    queue: list[tuple[tuple[Hook, ...], typing.Any]] | None
     #: The hook that is being called, and the hooks within which this call was made.
     running: Hook | None
     skipped: tuple[Hook, ...] | None
@@ -469,7 +469,8 @@ class Call(Timing):
             error = self.error
         elif self.error is None and self._outcome is None:
             self.broke(error)
-        self.end_attempt()
+        if self._outcome is None:
+            self.end_attempt()
         if error is None:
             self.outcome = "ok"
             self.ended_at_mono_ns = self.attempt_end
@@ -490,8 +491,7 @@ class Call(Timing):
         if self.queue is not None:  # a listener has ended the call: what it is called with comes first
             self.queue.append((on_timing, self))
         else:
-            self.notes = None
-            _deliver(self, on_timing, self)
+            _deliver(self, [(on_timing, self)])
 
     # -- the listener ---------------------------------------------------------------------------------
 
@@ -504,29 +504,34 @@ class Call(Timing):
         if self.queue is not None:
             self.queue.append((methods, event))
             return
-        waiting: list[tuple[tuple[Hook, ...], object]] = [(methods, event)]
-        self.queue = waiting
+        self.queue = [(methods, event)]
         try:
-            for called, given in waiting:  # it grows meanwhile
-                if given is self:
-                    self.notes = None
-                _deliver(self, called, given)
+            _deliver(self, self.queue)
         finally:
             self.queue = None
 
 
-def _deliver(record: typing.Any, methods: tuple[Hook, ...], given: typing.Any) -> None:
-    """Call each hook of *methods* with *given*. A request that a hook makes becomes a separate call."""
+def _deliver(record: typing.Any, waiting: list[tuple[tuple[Hook, ...], typing.Any]]) -> None:
+    """Call the hooks of *waiting*, which may grow meanwhile. A request that a hook makes becomes a separate call."""
     outer = current.get()
     if outer is not record:
         current.set(record)
     try:
-        for hook in methods:
-            record.running = hook
-            hooks.call(hook, given)
+        for methods, given in waiting:
+            if given is record:
+                record.notes = None
+            for hook in methods:
+                record.running = hook
+                try:
+                    returned = hook(given)
+                except BaseException as error:
+                    hooks.swallow(hook, error)
+                else:
+                    if returned is not None:
+                        hooks.refuse_coroutine(hook, returned)
     finally:
         record.running = None
-        if given is record:
+        if type(record) is Timing:  # its last hook has been called
             record.skipped = None
         if outer is not record:
             current.set(outer)

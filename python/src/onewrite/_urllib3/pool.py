@@ -60,8 +60,8 @@ def _proxy_of(pool: typing.Any) -> str | None:
     socks = pool.conn_kw.get("_socks_options")
     if socks is None:
         return None
-    host = socks["proxy_host"]
-    return f"[{host}]:{socks['proxy_port']}" if ":" in host and host[:1] != "[" else f"{host}:{socks['proxy_port']}"
+    host, port = socks["proxy_host"], socks["proxy_port"] or 1080
+    return f"[{host}]:{port}" if ":" in host and host[:1] != "[" else f"{host}:{port}"
 
 
 def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
