@@ -531,7 +531,7 @@ def _deliver(record: typing.Any, waiting: list[tuple[tuple[Hook, ...], typing.An
                         hooks.refuse_coroutine(hook, returned)
     finally:
         record.running = None
-        if type(record) is Timing:  # its last hook has been called
+        if not isinstance(record, Call):  # its last hook has been called
             record.skipped = None
         if outer is not record:
             current.set(outer)
