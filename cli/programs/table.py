@@ -60,9 +60,7 @@ def main(arguments: list[str]) -> int:
     beside = f"the control that splits with Nagle on lost {min(controls):.0f} to {max(controls):.0f} ms beside each of them"
     lines += [
         "",
-        "Nothing found:",
-        "",
-        *(f"- {server}" for server in clean),
+        f"Nothing found: {', '.join(clean)}.",
         "",
         f"{measured}; {beside}. Empty: not readable, or not applicable.",
     ]
