@@ -447,7 +447,7 @@ def test_a_function_of_the_user_makes_the_response(tap: typing.Any) -> None:
 
 
 class Closed:
-    """Lets nobody look for names that it does not have."""
+    """Refuses names that it does not have."""
 
     def __init__(self, below: typing.Any) -> None:
         self.below = below

@@ -94,7 +94,7 @@ class SecureTest {
         }
     }
 
-    /** The proxy looks the origin up. The client looks up the proxy, unless its name is an address. */
+    /** The proxy resolves the origin's name. The client resolves the proxy's, unless it is an address. */
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "localhost"})
     void aLookupIsOfTheProxy(String host) throws Exception {

@@ -88,7 +88,7 @@ public final class NettySetup {
     }
 
     /**
-     * The same for a bootstrap whose client knows the name.
+     * The same for a bootstrap whose client has the name.
      *
      * @param host the name that is looked up for each connection, or the empty string
      */
