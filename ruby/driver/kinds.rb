@@ -52,7 +52,7 @@ module Kinds
     $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
     require "onewrite"
     own = %w[timing events informational attempts cancel_connect checked_options install status]
-    own += %w[tcp_info rwnd_limited quickack] if Onewrite.kernel_evidence?
+    own += %w[tcp_info rwnd_limited quickack] if Onewrite.status[:kernel_evidence]
     Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true)
   end
 

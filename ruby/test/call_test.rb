@@ -109,7 +109,7 @@ class CallTest < OnewriteTest
 
   # The counters read at 100 (Continue) do not cover the body.
   def test_the_kernel_counts_the_body_that_100_continue_asked_for
-    skip "no TCP_INFO" unless Onewrite.kernel_evidence?
+    skip "no TCP_INFO" unless Onewrite.status[:kernel_evidence]
     tap = tap_server(expect: "HTTP/1.1 100 Continue\r\n\r\n") do |_|
       sleep 0.003
       Tap::OK
@@ -190,7 +190,7 @@ class CallTest < OnewriteTest
   end
 
   def test_a_stall_of_nagle_is_named
-    skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
+    skip "needs TCP_INFO" unless Onewrite.status[:kernel_evidence]
 
     Onewrite.configure(coalesce_disabled: true)
     http = timed(tap_server) { |one| one.onewrite_nodelay = false }
@@ -212,7 +212,7 @@ class CallTest < OnewriteTest
 
   # Two writes, TCP_NODELAY on, and pacing: the kernel holds bytes, but not because of Nagle's algorithm.
   def test_a_hold_by_pacing_is_not_called_nagle
-    skip "needs TCP_INFO" unless Onewrite.kernel_evidence?
+    skip "needs TCP_INFO" unless Onewrite.status[:kernel_evidence]
 
     Onewrite.configure(coalesce_disabled: true)
     http = timed(tap_server)

@@ -122,7 +122,7 @@ class HooksTest < OnewriteTest
     timed = Array.new(30) { asked { http.request(post("/", "x")) } }
     timed = timed.zip(records).drop(1) # the first also looks at the counters before it
     assert_equal untimed[0] + 5, mode(timed.map { |counts, _| counts[0] })
-    return unless Onewrite.kernel_evidence?
+    return unless Onewrite.status[:kernel_evidence]
 
     prompt, late = timed.partition { |_, record| record.wait_ns <= 1_000_000 }
     assert_equal 0, mode(prompt.map { |counts, _| counts[1] }) if prompt.size >= 5

@@ -310,6 +310,16 @@ class ParityTest < OnewriteTest
     end
   end
 
+  def test_a_frozen_connection_from_before_the_gem_stays_as_it_is
+    Onewrite.disable!
+    http = session(tap_server)
+    http.get("/")
+    socket = socket_of(http).freeze
+    Onewrite.enable!
+    assert_raises(FrozenError) { http.request(post("/", "x")) }
+    assert_same socket, socket_of(http)
+  end
+
   def test_an_idle_session_keeps_nothing_of_its_last_request
     http = session(tap_server)
     Onewrite.on_timing { nil }

@@ -72,11 +72,6 @@ module Onewrite
     def status
       Install.status
     end
-
-    # @return [Boolean] whether the kernel is asked for evidence (TCP_INFO: Linux, and a Ruby that reads the option)
-    def kernel_evidence?
-      TcpInfo::AVAILABLE
-    end
   end
 
   private_constant :BaseVersion, :Cause, :Clients, :Clock, :ErrorKind, :Hooks, :Install, :Plain, :Redact, :Reference, :TcpInfo,

@@ -11,7 +11,6 @@ require "onewrite/net_http/session"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
 require "onewrite/version"
-require "onewrite/wire/nodelay"
 
 module Onewrite
   # Switches the adapter on, and says what is patched.
@@ -68,13 +67,12 @@ module Onewrite
           observe: config.to_h[:observe],
           off_because: config.disabled_by || @why_not,
           base: { name: "net-http", version: BaseVersion.to_s },
-          patches: PATCHES.map(&:states).reduce(:merge),
+          patches: PATCHES.flat_map(&:names),
           clients: Clients.states,
           options: config.to_h,
           kernel_evidence: TcpInfo::AVAILABLE,
           hooks: config.hooks ? Hooks.size : 0,
-          hook_errors: Hooks.errors,
-          nodelay_failures: Wire::Nodelay.failures
+          hook_errors: Hooks.errors
         }
       end
 

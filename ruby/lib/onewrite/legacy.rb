@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "net/http"
-require "socket"
 require "onewrite/config"
 require "onewrite/net_http/socket"
 require "onewrite/version"
@@ -64,10 +63,7 @@ module Onewrite
         return unless Config.current.wire
 
         @socket = NetHTTP::Socket.take_over(@socket) if NetHTTP::Socket.takes?(@socket)
-        tcp = Wire::Nodelay.tcp(@socket.io) if Config.current.nodelay
-        tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if tcp
-      rescue SystemCallError
-        nil # it works without
+        Wire::Nodelay.set(Wire::Nodelay.tcp(@socket.io), true) if Config.current.nodelay
       end
       private :onewrite_on_connect
     end

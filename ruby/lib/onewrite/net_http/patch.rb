@@ -55,9 +55,9 @@ module Onewrite
         @applied = false
       end
 
-      # @return [Hash{String => String}] each method, and whether it is on
-      def states
-        @arities.keys.each_with_object({}) { |name, states| states[label(name)] = @applied ? state(name) : "off" }
+      # @return [Array<String>] the methods that are replaced
+      def names
+        @applied ? @arities.keys.map { |name| label(name) } : []
       end
 
       private
@@ -120,13 +120,6 @@ module Onewrite
       # Another gem may have wrapped the method with a splat.
       def takes?(parameters, arity)
         parameters == arity || (parameters < 0 && -parameters - 1 <= arity)
-      end
-
-      def state(name)
-        method = find(name)
-        return "on, but #{method.owner} comes first" if prepended?(method.owner)
-
-        ours?(method) ? "on" : "on, but #{method.source_location.to_a.join(":")} comes first"
       end
 
       def label(name)

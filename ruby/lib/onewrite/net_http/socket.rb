@@ -39,9 +39,10 @@ module Onewrite
           made
         end
 
-        # Whether nothing but the library's class makes *socket* what it is: no subclass, and no methods of its own.
+        # Whether nothing but the library's class makes *socket* what it is: no subclass, and no methods of its own. A frozen
+        # one stays, because a copy would not be frozen.
         def takes?(socket)
-          socket.instance_of?(superclass) && socket.singleton_methods.empty?
+          socket.instance_of?(superclass) && socket.singleton_methods.empty? && !socket.frozen?
         end
 
         # @return [Integer, nil] nil in a Ractor, where no hook is called
