@@ -19,6 +19,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Records and events of the client. */
 class TimingTest {
@@ -56,6 +58,15 @@ class TimingTest {
                 PoolTest.failure(client.send(Request.get("http://localhost:" + server.port() + "/")));
                 assertEquals(connects, calls.next().dnsNanos().isPresent());
             }
+        }
+    }
+
+    /** Of a tunnel, the JDK looks the proxy up. What Netty throws then says nothing of a name. */
+    @ParameterizedTest
+    @ValueSource(strings = {"http", "https"})
+    void aProxyWithoutAnAddress(String scheme) throws Exception {
+        try (OnewriteClient client = timed().proxy(new Proxy("name.invalid", 1)).build()) {
+            ends(client.send(Request.get(scheme + "://shop.test/")), ErrorKind.DNS, Phase.DNS);
         }
     }
 

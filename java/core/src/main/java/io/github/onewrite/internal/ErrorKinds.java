@@ -11,6 +11,7 @@ import java.net.ProtocolException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
+import java.nio.channels.UnresolvedAddressException;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -29,6 +30,7 @@ public final class ErrorKinds {
             Map.entry(CancellationException.class, ErrorKind.CANCELLED),
             Map.entry(InterruptedException.class, ErrorKind.CANCELLED),
             Map.entry(UnknownHostException.class, ErrorKind.DNS),
+            Map.entry(UnresolvedAddressException.class, ErrorKind.DNS),
             Map.entry(SocketTimeoutException.class, ErrorKind.TIMEOUT),
             Map.entry(TimeoutException.class, ErrorKind.TIMEOUT),
             Map.entry(ConnectException.class, ErrorKind.CONNECT),
@@ -106,7 +108,13 @@ public final class ErrorKinds {
         if (message.equals("Connection reset") || isSystemError(message, "Connection reset by peer")) {
             return ErrorKind.RESET;
         }
-        if (message.startsWith("SOCKS: ")) {
+        if (isSystemError(message, "Connection timed out")) {
+            return ErrorKind.TIMEOUT;
+        }
+        // Netty adds an address. java.net.SocksSocketImpl has all but the first.
+        if (message.startsWith("Network is unreachable")
+                || message.equals("Connection refused")
+                || message.contains("SOCKS")) {
             return ErrorKind.CONNECT;
         }
         return CLOSED.contains(message) || isSystemError(message, "Broken pipe") ? ErrorKind.CLOSED : null;

@@ -8,6 +8,7 @@ import java.io.InterruptedIOException;
 import java.net.ConnectException;
 import java.net.ProtocolException;
 import java.net.SocketException;
+import java.nio.channels.UnresolvedAddressException;
 import java.util.stream.Stream;
 import org.bouncycastle.tls.TlsException;
 import org.junit.jupiter.api.Test;
@@ -49,6 +50,15 @@ class ErrorKindsTest {
                         ErrorKind.CLOSED, new IOException("writevAddresses(..) failed with error(-32): Broken pipe")),
                 Arguments.of(ErrorKind.CLOSED, new SocketException("Socket closed")),
                 Arguments.of(ErrorKind.CONNECT, new SocketException("SOCKS: Connection refused")),
+                Arguments.of(ErrorKind.CONNECT, new SocketException("SOCKS : authentication failed")),
+                Arguments.of(ErrorKind.CONNECT, new SocketException("Malformed reply from SOCKS server")),
+                Arguments.of(ErrorKind.CONNECT, new SocketException("Connection refused")),
+                Arguments.of(ErrorKind.CONNECT, new SocketException("Network is unreachable: /203.0.113.1:80")),
+                Arguments.of(ErrorKind.TIMEOUT, new IOException("Connection timed out")),
+                Arguments.of(
+                        ErrorKind.TIMEOUT,
+                        new IOException("recvAddress(..) failed with error(-110): Connection timed out")),
+                Arguments.of(ErrorKind.DNS, new UnresolvedAddressException()),
                 Arguments.of(ErrorKind.PROTOCOL, new ProtocolException("Unexpected status line: closed")),
                 Arguments.of(ErrorKind.OTHER, new IllegalArgumentException("a request that is refused")),
                 Arguments.of(ErrorKind.CANCELLED, new InterruptedIOException("interrupted while it timed out")),

@@ -135,16 +135,22 @@ final class ConnectTimes {
         begin(maker, lookup);
     }
 
+    /** @param remote is the peer, unless a proxy handler connects elsewhere: it may stand above or below ours */
     void connecting(SocketAddress remote) {
+        SocketAddress to = remote;
         for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
             if (isProxy(each.getValue().getClass())) {
-                Tunnel.through(each.getValue(), this);
+                to = Tunnel.through(each.getValue(), this);
                 break;
             }
         }
+        if (to instanceof InetSocketAddress address && address.isUnresolved()) {
+            step(); // Its lookup has failed, so the transport will refuse it.
+            return;
+        }
         Exchange maker = maker();
         started = System.nanoTime();
-        peer = remote instanceof InetSocketAddress address ? NetUtil.toSocketAddressString(address) : remote.toString();
+        peer = to instanceof InetSocketAddress address ? NetUtil.toSocketAddressString(address) : to.toString();
         begin(maker, started);
     }
 
@@ -176,11 +182,12 @@ final class ConnectTimes {
 
     /** A proxy handler of Netty is part of the connect. Loaded only where a pipeline has such a handler. */
     private static final class Tunnel {
-        static void through(ChannelHandler handler, ConnectTimes times) {
+        /** Returns the address of the proxy. */
+        static SocketAddress through(ChannelHandler handler, ConnectTimes times) {
             ProxyHandler proxy = (ProxyHandler) handler;
-            times.proxy = proxy.proxyAddress() instanceof InetSocketAddress address
-                    ? NettySetup.hostAndPort(address.getHostString(), address.getPort())
-                    : null;
+            if (times.proxy == null && proxy.proxyAddress() instanceof InetSocketAddress address) {
+                times.proxy = NettySetup.hostAndPort(address.getHostString(), address.getPort());
+            }
             if (!times.tunnels) {
                 times.tunnels = true;
                 proxy.connectFuture().addListener(done -> {
@@ -189,6 +196,7 @@ final class ConnectTimes {
                     }
                 });
             }
+            return proxy.proxyAddress();
         }
     }
 
