@@ -25,6 +25,15 @@ class ConfigTest < OnewriteTest
     Onewrite::Config.load({})
   end
 
+  def test_a_value_in_no_encoding_is_ignored_with_a_warning
+    names = %w[ONEWRITE_DISABLED ONEWRITE_COALESCE_MAX]
+    _, warnings = capture_io { Onewrite::Config.load(names.map { |name| [name, "1\xFF "] }.to_h) }
+    assert_equal [nil, 16_384], [Onewrite.status[:off_because], Onewrite.status[:options][:coalesce_max]]
+    assert_equal names.sort, warnings.scan(/ONEWRITE_\w+(?=="1\\xFF")/).sort
+  ensure
+    Onewrite::Config.load({})
+  end
+
   def test_code_wins_over_the_environment_and_nil_unsets
     env = { "ONEWRITE_COALESCE_MAX" => "100" }
     assert_match(/:coalesce_max=>7\b/, status(env, "Onewrite.configure(coalesce_max: 7)"))
