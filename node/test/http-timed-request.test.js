@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
+import https from 'node:https'
 import { after, before, describe, test } from 'node:test'
 import axios from 'axios'
 import got from 'got'
 import nodeFetch from 'node-fetch'
-import { HttpAgent } from '../src/http/index.js'
+import { HttpAgent, HttpsAgent } from '../src/http/index.js'
 import { countingClockReads } from './support/clock.js'
 import { recorder, until } from './support/record.js'
 import { answerOk, startServer } from './support/server.js'
@@ -74,6 +75,56 @@ for (const [name, make] of Object.entries(agents)) {
     }
   })
 }
+
+test('an abort in any listener is an error of the request or of its response alone', async () => {
+  const server = await startServer((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n')
+    setTimeout(() => socket.write('1\r\nk\r\n0\r\n\r\n'), 3)
+  })
+  const lost = []
+  const onLost = (error) => lost.push(error)
+  process.on('uncaughtException', onLost)
+  const seen = recorder()
+  try {
+    for (const name of ['callStart', 'connectStart', 'connectionAcquired', 'requestEnd', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'callEnd']) {
+      seen.clear()
+      const abort = new AbortController()
+      const listener = { onEvent (event) { seen.events.push(event); if (event.name === name) abort.abort() } }
+      const agent = new HttpAgent({ keepAlive: true, listener })
+      const request = http.request(server.origin, { agent, signal: abort.signal }, (response) => response.on('error', () => {}).resume())
+      request.on('error', () => {}).end()
+      await new Promise((resolve) => request.once('close', resolve))
+      await until(() => seen.names().at(-1) === 'callEnd')
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      assert.equal(seen.names().at(-1), 'callEnd', name)
+      assert.equal(seen.names().filter((each) => each === 'callEnd').length, 1, name)
+      agent.destroy()
+    }
+    assert.deepEqual(lost, [])
+  } finally {
+    process.off('uncaughtException', onLost)
+    await server.close()
+  }
+})
+
+test('a request that is given up leaves its socket, which still connects, as it is in stock', async () => {
+  const server = await startServer(() => {})
+  const listenersOf = async (agent) => {
+    const request = https.get(`https://127.0.0.1:${server.port}`, { agent }).on('error', () => {})
+    const [socket] = await once(request, 'socket')
+    await until(() => !socket.connecting)
+    request.destroy()
+    await new Promise((resolve) => request.once('close', resolve))
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    const counts = Object.fromEntries(socket.eventNames().map((name) => [name, socket.listenerCount(name)]))
+    agent.destroy()
+    socket.destroy()
+    return counts
+  }
+  const stock = await listenersOf(new https.Agent({ keepAlive: true }))
+  assert.deepEqual(await listenersOf(new HttpsAgent({ keepAlive: true, ...recorder().hooks })), stock)
+  await server.close()
+})
 
 test('an upgrade is recorded with its status, with and without a listener', async () => {
   const server = await startServer((socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'))

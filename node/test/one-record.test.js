@@ -98,6 +98,23 @@ describe('an interceptor that', () => {
   })
 })
 
+test('what an interceptor calls on a handler of undici it can call on ours: the cache answers 504', async () => {
+  const seen = recorder()
+  const agent = new Agent(seen.hooks)
+  const statuses = []
+  const spying = (dispatch) => (opts, handler) => dispatch(opts, new Proxy(handler, {
+    get: (target, name) => typeof target[name] === 'function' ? target[name].bind(target) : target[name]
+  }))
+  for (const dispatcher of [agent.compose(undici.interceptors.cache()), agent.compose(undici.interceptors.cache()).compose(spying)]) {
+    const { statusCode, body } = await undici.request('http://127.0.0.1:1/', { dispatcher, headers: { 'cache-control': 'only-if-cached' }, signal: AbortSignal.timeout(5000) })
+    await body.dump()
+    statuses.push(statusCode)
+  }
+  assert.deepEqual(statuses, [504, 504])
+  assert.deepEqual(seen.timings.map(({ status, attempts }) => [status, attempts.length]), [[504, 0], [504, 0]])
+  await agent.close()
+})
+
 test('a retry is an attempt of the same call, above and below any interceptor', async () => {
   let count = 0
   const server = await startServer((socket) => count++ % 2 === 0 ? socket.write('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n') : answerOk(socket))

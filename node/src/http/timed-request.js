@@ -67,6 +67,8 @@ class TimedRequest extends Call {
     this.socket = null
     /** @type {any} */
     this.failure = undefined
+    /** Removes the listeners on a socket that is not yet connected. @type {(() => void) | null} */
+    this.unfollow = null
     /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
     this.givenUp = undefined
     this.onSocket = (/** @type {any} */ socket) => {
@@ -93,11 +95,18 @@ class TimedRequest extends Call {
     }
     this.line = { connection }
     if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.connected(connection)
-    socket.prependOnceListener(socket.encrypted ? 'secureConnect' : 'connect', () => this.connected(connection))
+    const event = socket.encrypted ? 'secureConnect' : 'connect'
+    const onOpened = () => this.connected(connection)
+    socket.prependOnceListener(event, onOpened)
+    this.unfollow = () => {
+      socket.off(event, onOpened)
+      connection?.unfollow()
+    }
   }
 
   /** @param {Connection | null} connection */
   connected (connection) {
+    this.unfollow = null
     connection?.opened()
     if (this.outcome !== undefined) return
     this.acquired()
@@ -138,8 +147,8 @@ class TimedRequest extends Call {
   readOn () {
     const { response } = this
     if (response === null || !response.complete || this.responseEndNs !== 0) return
+    // Its event comes when the request ends. Until then an abort in a listener is an error that Node does not catch.
     this.responseEnd()
-    this.tell()
     // A program may leave a response unread, as needle does at a redirect: then the request never closes.
     if (response.readableFlowing === true) return
     setImmediate(() => { if (this.outcome === undefined) this.over(response.readableEnded && !this.socket.destroyed) })
@@ -202,7 +211,8 @@ class TimedRequest extends Call {
   letGo () {
     this.close()
     this.leaveRequest()
-    this.request = this.response = this.socket = this.options = this.failure = null
+    this.unfollow?.()
+    this.unfollow = this.request = this.response = this.socket = this.options = this.failure = null
     this.onSocket = this.onInformation = this.onError = this.onClose = nothing
   }
 

@@ -122,10 +122,11 @@ export class Connection {
     if (this.steps?.connectStartNs === 0) this.cannotFollow()
     this.connected()
     this.#secured()
-    this.#unfollow()
+    this.unfollow()
   }
 
-  #unfollow () {
+  /** Removes the listeners for its steps. */
+  unfollow () {
     const { steps } = this
     if (steps === null) return
     steps.unfollow?.()
@@ -133,7 +134,7 @@ export class Connection {
   }
 
   failed (/** @type {any} */ error) {
-    this.#unfollow()
+    this.unfollow()
     if (this.steps !== null) this.steps.error = textOf(error)
   }
 

@@ -42,7 +42,9 @@ export function handlerFor (hooks, opts, handler, origin, alone, above) {
     // undici 7 checks no more, but fails when it calls a missing onResponseError.
     const needed = callsControllersWhenSent ? isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER : ON_ERROR
     for (const name of needed) if (typeof handler[name] !== 'function') return null
-    return new ControllerHandler(hooks, opts, handler, origin, alone, above)
+    // undici 7 wraps handlers for interceptors in one that has both styles, and its cache calls the first.
+    const Style = LEGACY.every((name) => typeof handler[name] === 'function') ? BothHandler : ControllerHandler
+    return new Style(hooks, opts, handler, origin, alone, above)
   } catch {
     return null
   }
@@ -167,11 +169,14 @@ function read (error, name) {
 /**
  * The methods of both styles differ in their names, and in the controller that comes first. undici skips a method that
  * a handler with a controller lacks, and fails where one of the other style lacks it.
+ * @template {typeof Handler} T
+ * @param {T} Base
  * @param {string[]} names
  * @param {boolean} controlled
+ * @returns {T}
  */
-function styleOf ([start = '', head = '', upgrade = '', data = '', end = '', error = ''], controlled) {
-  return class extends Handler {
+function styleOf (Base, [start = '', head = '', upgrade = '', data = '', end = '', error = ''], controlled) {
+  return /** @type {any} */ (class extends /** @type {any} */ (Base) {
     /** @param {any} first @param {any} context */
     [start] (first, context) {
       const before = this.reach()
@@ -238,10 +243,13 @@ function styleOf ([start = '', head = '', upgrade = '', data = '', end = '', err
         this.close()
       }
     }
-  }
+  })
 }
 
+const CONTROLLED = ['onRequestStart', 'onResponseStart', 'onRequestUpgrade', 'onResponseData', 'onResponseEnd',
+  'onResponseError']
 /** undici 8 itself adapts them. */
-const LegacyHandler = styleOf(['onConnect', 'onHeaders', 'onUpgrade', 'onData', 'onComplete', 'onError'], false)
-const ControllerHandler = styleOf(['onRequestStart', 'onResponseStart', 'onRequestUpgrade', 'onResponseData',
-  'onResponseEnd', 'onResponseError'], true)
+const LegacyHandler = styleOf(Handler,
+  ['onConnect', 'onHeaders', 'onUpgrade', 'onData', 'onComplete', 'onError'], false)
+const ControllerHandler = styleOf(Handler, CONTROLLED, true)
+const BothHandler = styleOf(LegacyHandler, CONTROLLED, true)
