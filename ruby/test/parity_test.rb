@@ -320,6 +320,18 @@ class ParityTest < OnewriteTest
     assert_same socket, socket_of(http)
   end
 
+  def test_two_sessions_that_share_a_connection_from_before_the_gem_get_their_own_answers
+    assert_parity do |http|
+      enabled = Onewrite.enabled?
+      Onewrite.disable!
+      http.finish
+      http.start.get("/")
+      copy = http.dup
+      Onewrite.enable! if enabled
+      [copy, http, copy, http].each_with_index.map { |one, at| one.request(post("/", "body #{at}")).body }
+    end
+  end
+
   def test_an_idle_session_keeps_nothing_of_its_last_request
     http = session(tap_server)
     Onewrite.on_timing { nil }

@@ -159,6 +159,7 @@ module Onewrite
       private
 
       def onewrite_initialize
+        @rbuf = @rbuf.dup # a copy of the session may still use the library's object
         @onewrite_tcp = Wire::Nodelay.tcp(@io)
         @onewrite_id = Socket.next_id
         @onewrite_requests = @onewrite_bytes = @onewrite_writes = @onewrite_limit = 0
