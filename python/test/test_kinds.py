@@ -522,6 +522,20 @@ def test_a_hook_that_cannot_be_compared_sends(tap: typing.Any) -> None:
     assert len(server.seen) == 1 + sum(hook.calls for hook in hooks) == 5
 
 
+def test_a_method_that_is_given_twice_is_not_called_for_its_own_requests(tap: typing.Any) -> None:
+    server = tap()
+
+    class Reporter:
+        def report(self, timing: onewrite.Timing) -> None:
+            urllib3.PoolManager().request("GET", server.url("/report"))
+
+    reporter = Reporter()
+    for _ in range(2):
+        onewrite.install(on_timing=reporter.report)
+    urllib3.PoolManager().request("POST", server.url(), body=b"x")
+    assert [seen.line.split()[1] for seen in server.seen] == ["/", "/report", "/report"]
+
+
 class Policy(urllib3.Retry):
     """Keeps its history from everyone but urllib3."""
 

@@ -79,7 +79,7 @@ DEFAULTS = _from_environment(os.environ)
 def resolve(arguments: typing.Mapping[str, typing.Any], over: Options = DEFAULTS) -> Options:
     """Return *over* with *arguments* in place of its values. None means that the argument is absent.
 
-    Raises TypeError for an unknown name or a wrong type, ValueError for a value out of range.
+    Raises TypeError for a wrong type, ValueError for a value out of range.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
     for name, value in given.items():
@@ -90,8 +90,6 @@ def resolve(arguments: typing.Mapping[str, typing.Any], over: Options = DEFAULTS
 
 
 def _check(name: str, value: object) -> None:
-    if name not in NAMES:
-        raise TypeError(f"onewrite has no option {name!r}; it has {', '.join(sorted(NAMES))}")
     if name != "coalesce_max":
         if not isinstance(value, bool):
             raise TypeError(f"{name} must be True or False, not {value!r}")

@@ -50,14 +50,19 @@ class Hooks:
 
     def without(self, running: tuple[Hook, ...]) -> Hooks:
         """Return the hooks but for those of *running*: a hook is not called for a request that it makes itself."""
-        called = {id(hook) for hook in running}
+        called = set(map(_identity, running))
         owners = {id(hook.__self__) for hook in running if type(hook) is types.MethodType}
         return Hooks(
             tuple(
-                (None if id(hook) in called else hook, None if id(listener) in owners else listener)
+                (None if _identity(hook) in called else hook, None if id(listener) in owners else listener)
                 for hook, listener in self.sources
             )
         )
+
+
+def _identity(hook: object) -> object:
+    """Return what makes *hook* the same as another: each look-up of a method makes an object, and == is the user's."""
+    return (id(hook.__self__), id(hook.__func__)) if type(hook) is types.MethodType else id(hook)
 
 
 def make_hooks(on_timing: typing.Any, listener: typing.Any, disabled: bool) -> Hooks | None:
