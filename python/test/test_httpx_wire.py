@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import io
 import pathlib
@@ -48,7 +49,9 @@ def counts(server: Tap) -> tuple[int, int | None]:
 
 @functools.cache
 def _small(buffering: int) -> typing.BinaryIO:
-    return open(pathlib.Path(__file__).with_name("smoke.py"), "rb", buffering=buffering)
+    file = open(pathlib.Path(__file__).with_name("smoke.py"), "rb", buffering=buffering)
+    atexit.register(file.close)
+    return file
 
 
 def opened(buffering: int) -> typing.BinaryIO:
