@@ -49,7 +49,7 @@ def counts(server: Tap) -> tuple[int, int | None]:
 
 @functools.cache
 def _small(buffering: int) -> typing.BinaryIO:
-    file = open(pathlib.Path(__file__).with_name("smoke.py"), "rb", buffering=buffering)
+    file = open(pathlib.Path(__file__).with_name("smoke.py"), "rb", buffering=buffering)  # noqa: SIM115
     atexit.register(file.close)
     return file
 
