@@ -118,7 +118,7 @@ module Onewrite
 
       # An empty value counts as unset, and so does a bad one, after a warning.
       def from_env(env, variable, kind)
-        text = env[variable].to_s.b.strip # it may be in no encoding at all
+        text = env[variable].to_s.dup.force_encoding(Encoding::BINARY).strip # it may be in no encoding; Ruby 1.9 lacks `b`
         return nil if text.empty?
 
         value = kind == :boolean ? WORDS[text.downcase] : (text.to_i if text =~ /\A\d{1,9}\z/)
