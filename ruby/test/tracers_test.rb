@@ -137,11 +137,12 @@ class TracersTest < OnewriteTest
                          .map { |name, _| "#{label}#{name}" }
       end
       patches = Onewrite.status[:patches]
-      puts changed.sort.join(" "), patches.sort.join(" "), patches.size
+      puts changed.sort.join(" "), patches.keys.sort.join(" "), patches.size, patches.values.uniq
     RUBY
-    changed, listed, count = out.lines.map(&:chomp)
+    changed, listed, count, states = out.lines.map(&:chomp)
     assert_equal changed, listed
     assert_operator count.to_i, :<=, 9
+    assert_equal "on", states
   end
 
   def test_the_readme_counts_what_is_patched

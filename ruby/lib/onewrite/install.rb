@@ -67,7 +67,7 @@ module Onewrite
           observe: config.to_h[:observe],
           off_because: config.disabled_by || @why_not,
           base: { name: "net-http", version: BaseVersion.to_s },
-          patches: PATCHES.flat_map(&:names),
+          patches: PATCHES.map(&:states).reduce(:merge),
           clients: Clients.states,
           options: config.to_h,
           kernel_evidence: TcpInfo::AVAILABLE,

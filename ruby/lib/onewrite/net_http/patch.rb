@@ -55,9 +55,9 @@ module Onewrite
         @applied = false
       end
 
-      # @return [Array<String>] the methods that are replaced
-      def names
-        @applied ? @arities.keys.map { |name| label(name) } : []
+      # @return [Hash{String => String}] each method, and whether it is on
+      def states
+        Hash[@arities.keys.map { |name| [label(name), @applied ? "on" : "off"] }]
       end
 
       private
