@@ -260,8 +260,8 @@ class OneWrite(_Behind):
             call.response_began(now())
         call.headers_read(response.status)
         # Else made by a function of the user, of any class.
-        http_response = response._original_response if issubclass(type(response), _HTTPResponse) else response
-        if issubclass(type(http_response), HTTPResponse):
+        http_response = response._original_response if isinstance(response, _HTTPResponse) else response
+        if isinstance(http_response, HTTPResponse):
             call.response = http_response
             if http_response.isclosed():  # preload_content of urllib3 2.x, or no body
                 call.body_read(now(), size_of(response))

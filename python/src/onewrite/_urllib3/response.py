@@ -143,7 +143,7 @@ class TimedResponse(_Behind):
 
 def watch(response: typing.Any, call: Call) -> bool:
     """Let *call* end with the reader of *response*; return whether that can be seen."""
-    if not issubclass(type(response), _HTTPResponse) or not put(TimedResponse, response):
+    if not isinstance(response, _HTTPResponse) or not put(TimedResponse, response):
         return False
     vars(response)["_onewrite"] = call  # a class of the user may have a __setattr__
     return True
