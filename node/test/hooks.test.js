@@ -167,6 +167,41 @@ test('a caller may abort with any value', async () => {
   await server.close()
 })
 
+describe('fetch', () => {
+  for (const event of ['onCallStart', 'onAttemptStart', 'onQueueStart', 'onConnectionAcquired', 'onRequestStart', 'onResponseStart']) {
+    test(`an abort in ${event} rejects, and nothing is uncaught`, async (t) => {
+      const server = await startServer(answerOk)
+      const controllers = [null, new AbortController()]
+      /** @type {(AbortController | null | undefined)[]} */
+      const called = []
+      const agent = new Agent({
+        connections: 1,
+        listener: { [event]: () => { called.push(controllers[0]); controllers.shift()?.abort() } }
+      })
+      t.after(async () => { await agent.destroy(); await server.close() })
+      /** @type {unknown[]} */
+      const uncaught = []
+      const onUncaught = (error) => uncaught.push(error)
+      process.on('uncaughtException', onUncaught)
+      t.after(() => process.off('uncaughtException', onUncaught))
+      const send = (signal) => undici.fetch(server.origin, { method: 'POST', body: 'x', dispatcher: agent, signal })
+      await (await send()).text()
+      assert.deepEqual(called, [null])
+      await assert.rejects(send(controllers[0]?.signal), { name: 'AbortError' })
+      assert.equal(called.length, 2)
+      assert.deepEqual(uncaught, [])
+    })
+  }
+
+  test('onCallStart alone is called when the call starts', async (t) => {
+    const server = await startServer(() => {})
+    const controller = new AbortController()
+    const agent = new Agent({ connections: 1, listener: { onCallStart: () => controller.abort() } })
+    t.after(async () => { await agent.destroy(); await server.close() })
+    await assert.rejects(undici.request(server.origin, { dispatcher: agent, signal: controller.signal }), { name: 'AbortError' })
+  })
+})
+
 test('a request that a hook makes while undici fails another is answered', { timeout: 20_000 }, async () => {
   const server = await startServer(answerOk)
   /** @type {Promise<string> | undefined} */

@@ -101,7 +101,8 @@ export class Call {
     this.view = /** @type {import('./record.js').Attempt | null} */ (null)
     if (!this.loud) return
     if (!above) this.starts()
-    if (alone) this.tell()
+    // fetch() or request() has to return first: an abort in a hook before that is an assertion of undici.
+    if (alone) queueMicrotask(() => this.tell())
   }
 
   get timing () { return (this.record ??= new Timing(this)) }
@@ -425,7 +426,8 @@ export class Call {
   /** Calls the hooks of the call, in the caller's context. An event that comes meanwhile waits for its turn. */
   tell () {
     const top = this.owner === this ? this : this.top
-    if (top.telling || top.owner === null || (top.told === (top.news?.length ?? 0) && !top.closed)) return
+    const begins = !top.opened && top.hooks.receivers?.callStart
+    if (top.telling || top.owner === null || !(begins || top.closed || top.told < (top.news?.length ?? 0))) return
     top.telling = true
     top.context?.runInAsyncScope(tellAll, undefined, top)
     top.telling = false
