@@ -61,7 +61,7 @@ class TimingTest {
         }
     }
 
-    /** Of a tunnel, the JDK looks the proxy up. What Netty throws then says nothing of a name. */
+    /** The JDK resolves the proxy of a tunnel. What Netty throws then says nothing of a name. */
     @ParameterizedTest
     @ValueSource(strings = {"http", "https"})
     void aProxyWithoutAnAddress(String scheme) throws Exception {
