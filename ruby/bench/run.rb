@@ -24,7 +24,9 @@ require_relative "origin"
 GROUPS = (ARGV[0] || 7).to_i
 BLOCKS = (ARGV[1] || 60).to_i
 REQUESTS = 50
-COMMIT = `git describe --always --dirty=+ --exclude='*'`.strip
+# A plus marks changes of what is measured. Results that another bench has just written are none.
+CHANGED = !`git status --porcelain --untracked-files=no lib bench/*.rb`.empty?
+COMMIT = `git rev-parse --short=8 HEAD`.strip + (CHANGED ? "+" : "")
 # Bytes, and the pause of the origin before its answer: below 1 ms the kernel's counters are not read.
 SIZES = { [200, 0.0] => ["stock again", "onewrite", "on_timing", "every event"],
           [20_000, 0.0] => ["stock again", "onewrite", "on_timing"],
