@@ -217,6 +217,17 @@ def test_the_position_of_a_body_behind_a_request_astray_is_chance(wire: bytes, k
     assert "request 0, body_closed" in found
 
 
+@pytest.mark.parametrize(("nodelay", "counted"), [(True, 3), (None, 3), (False, None)])
+def test_what_nagles_algorithm_may_join_is_no_count_of_segments(nodelay: bool | None, counted: int | None) -> None:
+    parser = RequestParser()
+    parser.feed(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    arrival = Arrival(0, 0, 0, "direct", nodelay=nodelay)
+    exchange = Exchange(0, arrival, 0, "direct", parser.request, complete=True, segments=3)
+    run: Any = None
+    found = shown(Observation(run, [], [exchange], [arrival])).facets["no_more_segments"]
+    assert found == {"message 0": counted}
+
+
 def play(hooks: bool = False, **facets: Any) -> Play:
     return Play({name: {} for name in FACETS} | facets, {"request 0": "GET /"}, hooks)
 

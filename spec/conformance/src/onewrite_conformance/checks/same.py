@@ -86,7 +86,9 @@ def shown(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False)
     for at, exchange in enumerate(whole):
         found["bytes"][f"message {at}"] = even(exchange, "boundary" in chance)
         small = len(exchange.request.wire) <= JOINED and not _early(exchange) and not _stalled(exchange)
-        found["no_more_segments"][f"message {at}"] = exchange.segments_once if small else None
+        # Nagle's algorithm joins what waits for any ACK, also one that comes at once.
+        counts = small and exchange.arrival.nodelay is not False
+        found["no_more_segments"][f"message {at}"] = exchange.segments_once if counts else None
         play.requests[f"message {at}"] = _in_words_of(exchange, seen.samples)
     # Where an empty chunk ended a request, its rest is read as a request astray, whose answer closes the connection
     # under the next call. How far that call reads its body depends on how many bytes leave in its first write.

@@ -41,7 +41,7 @@ def play(
     named = bool(run.case.open.get("socket_options"))
     expect = run.expect()
     same = set(run.case.same)
-    watched = not same or bool(same & {"segments", "nodelay"})
+    watched = not same or bool(same & {"segments", "no_more_segments", "nodelay"})
 
     def reading_of(arrival: Arrival) -> witness.SocketReading | None:
         """The kernel's account of the client's end of a connection."""
