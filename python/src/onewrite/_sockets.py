@@ -6,6 +6,11 @@ import socket
 import typing
 
 
+def host_and_port(host: str, port: object) -> str:
+    """Return *host* and *port* as they stand in a URL."""
+    return f"[{host}]:{port}" if ":" in host and host[:1] != "[" else f"{host}:{port}"
+
+
 def tcp(method: str, sock: typing.Any, *given: int) -> typing.Any:
     """Call getsockopt or setsockopt for an option of TCP; return None where *sock* has none, or is the user's.
 

@@ -12,7 +12,8 @@ module Onewrite
       attr_reader :states
 
       # @param able [Boolean] whether this version has what sets the option
-      # @yieldparam on [Boolean] whether new connections get the option; called now, and when that changes
+      # @yieldparam on [Boolean] whether new connections get the option; called now, and when that changes. A client whose
+      #   connections read the option themselves gives no block.
       def add(name, version, able)
         label = "#{name} #{version}"
         return if @states.key?(label)
@@ -25,7 +26,7 @@ module Onewrite
           state = config.nodelay ? "on" : "off"
           next if @states[label] == state # what the program has set since stays
 
-          yield config.nodelay
+          yield config.nodelay if block_given?
           @states = @states.merge(label => state).freeze
         end
       end

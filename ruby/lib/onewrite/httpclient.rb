@@ -21,5 +21,5 @@ module Onewrite
   session = HTTPClient::Session
   able = session.method_defined?(:create_socket) || session.private_method_defined?(:create_socket)
   session.__send__(:prepend, NodelayOfHTTPClient) if able
-  Clients.add("httpclient", HTTPClient::VERSION, able) { |_| nil }
+  Clients.add("httpclient", HTTPClient::VERSION, able)
 end

@@ -14,7 +14,7 @@ from onewrite_lab.tap import Answer, Arrival, Channel, Exchange, RequestParser
 from onewrite_cli.check.watched import Watched, WatchedOrigin
 from onewrite_cli.common.origin import authority
 
-__all__ = ["BAD_REQUEST", "Forwarded", "first_bytes", "host_and_port"]
+__all__ = ["BAD_REQUEST", "CONNECT_S", "PIECE", "Forwarded", "first_bytes", "host_and_port"]
 
 IDLE_S = 60.0
 CONNECT_S = 60.0

@@ -15,7 +15,7 @@ from collections import Counter
 
 from onewrite_lab.tap import Arrival, Channel, RequestParser
 
-from onewrite_cli.check.forwarded import BAD_REQUEST, CONNECT_S, Forwarded, first_bytes, host_and_port
+from onewrite_cli.check.forwarded import BAD_REQUEST, CONNECT_S, PIECE, Forwarded, first_bytes, host_and_port
 from onewrite_cli.check.watched import Watched, WatchedOrigin, ends_of
 from onewrite_cli.common.origin import Origin, authority
 from onewrite_cli.common.sockets import Sockets
@@ -26,7 +26,6 @@ __all__ = ["OWN_NAME", "Proxy"]
 OWN_NAME = "check.onewrite.test"
 AUTHORITY = re.compile(rb"CONNECT +(\S+) ")
 BAD_GATEWAY = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-PIECE = 1 << 16
 
 
 class Proxy(WatchedOrigin):

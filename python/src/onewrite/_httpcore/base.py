@@ -7,6 +7,7 @@ import importlib
 import typing
 
 from .._errors import OnewriteError, UnsupportedBaseError
+from .._sockets import host_and_port
 from .._wire.body import at_hand
 
 #: httpcore, and the httpx that builds its requests.
@@ -81,17 +82,12 @@ def probe(instance: typing.Any, name: str) -> typing.Any:
     return instance
 
 
-def address(host: str, port: int) -> str:
-    """Return *host* and *port* as they stand in a URL."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def proxy_of(pool: typing.Any) -> str | None:
     """Return host and port of the proxy of *pool*. Its attributes are private: without them it has none."""
     url = getattr(pool, "_proxy_url", None) or getattr(getattr(pool, "_proxy", None), "url", None)
     if url is None:
         return None
-    return address(url.host.decode("latin-1"), url.port or {b"https": 443}.get(url.scheme, 80))
+    return host_and_port(url.host.decode("latin-1"), url.port or {b"https": 443}.get(url.scheme, 80))
 
 
 def body_at_hand(stream: typing.Any, known: Streams) -> bool:

@@ -13,9 +13,10 @@ import typing
 
 from .._config import Options
 from .._front import in_front
+from .._sockets import host_and_port
 from .._timing.connection import Connection
 from .._wire import nodelay
-from .base import PAIRS, address
+from .base import PAIRS
 from .exchange import Exchange, current
 
 Steps = typing.Generator[typing.Any, typing.Any, typing.Any]
@@ -188,7 +189,7 @@ class _Wrapping(_Around):
     def _connect(self, connect: typing.Any, args: typing.Any, kwargs: typing.Any) -> Steps:
         exchange = current.get()
         if exchange is not None:
-            exchange.connecting(kwargs.get("path") or address(kwargs.get("host", ""), kwargs.get("port", 0)))
+            exchange.connecting(kwargs.get("path") or host_and_port(kwargs.get("host", ""), kwargs.get("port", 0)))
         stream = yield connect(*args, **kwargs)
         if exchange is not None:
             exchange.connected()

@@ -17,6 +17,7 @@ from .._base_version import IS_V1, genuine
 from .._config import DEFAULTS, Options
 from .._front import Front, put_on_new
 from .._settings import installations
+from .._sockets import host_and_port
 from .._timing.connection import Connection
 from .._timing.record import Call, now
 from .._wire import coalesce, nodelay, quickack
@@ -146,7 +147,7 @@ class OneWrite(_Behind):
         options, host = self.socket_options, text(self._dns_host).strip("[]")
         function: typing.Any = super()._new_conn
         address = ":" in host or host.replace(".", "").isdigit()
-        peer = f"{f'[{host}]' if ':' in host else host}:{port_text(self.port)}"
+        peer = host_and_port(host, port_text(self.port))
         if "_socks_options" in vars(self):
             peer = call.proxy or peer
         if getattr(function, "__func__", None) is not _NEW_CONN or type(options) is not list or address:

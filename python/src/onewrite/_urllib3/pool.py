@@ -16,6 +16,7 @@ from .._base_version import genuine, require
 from .._config import DEFAULTS
 from .._front import Front
 from .._settings import Settings, hooks_of, installations, take
+from .._sockets import host_and_port
 from .._timing.connection import Connection
 from .._timing.record import Call, begin, current, now
 from .connection import OneWrite, adopt, port_text, text
@@ -60,8 +61,7 @@ def _proxy_of(pool: typing.Any) -> str | None:
     socks = pool.conn_kw.get("_socks_options")
     if socks is None:
         return None
-    host, port = socks["proxy_host"], socks["proxy_port"] or 1080
-    return f"[{host}]:{port}" if ":" in host and host[:1] != "[" else f"{host}:{port}"
+    return host_and_port(socks["proxy_host"], socks["proxy_port"] or 1080)
 
 
 def _is_repeat(call: Call, retries: typing.Any, url: str) -> bool:
