@@ -47,7 +47,8 @@ def main(arguments: list[str]) -> int:
         report = run_server(program)
         line = row(program, report)
         if line is None:
-            clean.append(f"{program.server} ({program.condition})")
+            plain = program.condition == "as it comes"
+            clean.append(program.server if plain else f"{program.server} ({program.condition})")
         else:
             lines.append(line)
         print(line or f"nothing found: {clean[-1]}", flush=True)
@@ -60,7 +61,9 @@ def main(arguments: list[str]) -> int:
     beside = f"the control that splits with Nagle on lost {min(controls):.0f} to {max(controls):.0f} ms beside each of them"
     lines += [
         "",
-        f"Nothing found: {', '.join(clean)}.",
+        "Nothing found:",
+        "",
+        *(f"- {server}" for server in clean),
         "",
         f"{measured}; {beside}. Empty: not readable, or not applicable.",
     ]

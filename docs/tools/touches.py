@@ -24,7 +24,7 @@ def items(mechanisms: list[dict[str, Any]]) -> str:
     rows: dict[tuple[str, ...], list[str]] = {}
     for one in mechanisms:
         rows.setdefault(tuple(str(one[field]) for field in FIELDS), []).append(f"`{' '.join(one['name'].split())}`")
-    return "\n".join(f"- **{kind}**, {since} to {until}: {', '.join(names)}" for (kind, since, until), names in rows.items())
+    return "\n".join(f"- **{kind}**, {since} to {until}: {'; '.join(names)}" for (kind, since, until), names in rows.items())
 
 
 def filled(page: str) -> str:

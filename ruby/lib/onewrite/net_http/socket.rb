@@ -39,8 +39,8 @@ module Onewrite
           made
         end
 
-        # Whether nothing but the library's class makes *socket* what it is: no subclass, and no methods of its own. A frozen
-        # one stays, because a copy would not be frozen.
+        # Whether *socket* is exactly the library's class, without singleton methods. A frozen one stays, because a copy would
+        # not be frozen.
         def takes?(socket)
           socket.instance_of?(superclass) && socket.singleton_methods.empty? && !socket.frozen?
         end
