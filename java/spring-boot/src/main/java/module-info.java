@@ -1,4 +1,4 @@
-/** Auto-configuration of Spring Boot 3 for WebClient and RestClient over Reactor Netty. */
+/** Auto-configuration of Spring Boot 3.5 and 4 for WebClient and RestClient over Reactor Netty. */
 module io.github.onewrite.spring.boot {
     requires transitive io.github.onewrite.reactor.netty;
     requires spring.beans;

@@ -9,13 +9,17 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.WeakHashMap;
 import okhttp3.Call;
 import okhttp3.Connection;
 import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.Handshake;
 import okhttp3.HttpUrl;
+import okhttp3.Interceptor;
 import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.Response;
@@ -31,27 +35,48 @@ import org.jspecify.annotations.Nullable;
  */
 final class CallListener extends EventListener {
 
-    /** Makes a listener per call. A client without hooks and without a previous listener has one for all calls. */
-    static final class Factory implements EventListener.Factory {
+    /**
+     * Makes a listener per call: one for all calls of a client without hooks and without a previous listener. With hooks it is
+     * the outermost interceptor, too. OkHttp reports neither the status of a response that a cache or an interceptor made, nor
+     * an exception that is no IOException: then it reports callEnd (RealCall.getResponseWithInterceptorChain).
+     */
+    static final class Factory implements EventListener.Factory, Interceptor {
         private final Hooks hooks;
         private final EventListener.Factory own;
         private final Connections connections;
-        private final Thrown thrown;
-        private final CallListener untimed;
+        private final CallListener untimed = new CallListener(EventListener.NONE, this);
 
-        /** @param thrown the interceptor of this client; unused without hooks */
-        Factory(Hooks hooks, EventListener.Factory own, Connections connections, Thrown thrown) {
+        /** Calls between their start and their first interceptor, as a rule those that the dispatcher queues. */
+        private final Map<Call, CallListener> started = Collections.synchronizedMap(new WeakHashMap<>());
+
+        Factory(Hooks hooks, EventListener.Factory own, Connections connections) {
             this.hooks = hooks;
             this.own = own;
             this.connections = connections;
-            this.thrown = thrown;
-            this.untimed = new CallListener(EventListener.NONE, this);
         }
 
         @Override
         public EventListener create(Call call) {
             EventListener next = own.create(call);
             return next == EventListener.NONE && !hooks.wanted() ? untimed : new CallListener(next, this);
+        }
+
+        @Override
+        public Response intercept(Chain chain) throws IOException {
+            CallListener listener = started.remove(chain.call());
+            try {
+                Response response = chain.proceed(chain.request());
+                if (listener != null) {
+                    int code = response.code();
+                    listener.step((timed, at) -> timed.answered(code));
+                }
+                return response;
+            } catch (Throwable e) {
+                if (listener != null) {
+                    listener.thrown(chain.call(), e);
+                }
+                throw e;
+            }
         }
     }
 
@@ -121,42 +146,36 @@ final class CallListener extends EventListener {
             Request request = call.request();
             record = TimedCall.start(of.hooks, request.method(), request.url().toString(), request.tag());
             queue = new HookQueue();
-            step(TimedCall::attempt);
-        }
-        if (isTimed()) {
-            of.thrown.expect(call, this);
+            if (isTimed()) {
+                of.started.put(call, this);
+                step(TimedCall::attempt);
+            }
         }
     }
 
     @Override
     public void callEnd(Call call) {
-        forget(call);
+        if (isTimed()) {
+            of.started.remove(call);
+        }
         step(TimedCall::completed);
         next.callEnd(call);
     }
 
     @Override
     public void callFailed(Call call, IOException failure) {
-        forget(call);
+        if (isTimed()) {
+            of.started.remove(call);
+        }
         failed(call, failure);
         next.callFailed(call, failure);
     }
 
-    private void forget(Call call) {
-        if (isTimed()) {
-            of.thrown.take(call);
-        }
-    }
-
     /** Ends the record with what the caller catches: OkHttp then reports callEnd, or no event while a response is open. */
-    void thrown(Call call, Throwable failure) {
+    private void thrown(Call call, Throwable failure) {
         if (responseOpen || !(failure instanceof IOException)) {
             failed(call, failure);
         }
-    }
-
-    void answered(int code) {
-        step((timed, at) -> timed.answered(code));
     }
 
     private void failed(Call call, Throwable failure) {

@@ -63,11 +63,11 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
         }
         if (config.guardsNodelay() || hooks.wanted()) {
             Connections connections = new Connections(config.guardsNodelay() ? setup.counts() : null);
-            Thrown thrown = new Thrown();
-            builder.eventListenerFactory(
-                    new CallListener.Factory(hooks, before.eventListenerFactory(), connections, thrown));
+            CallListener.Factory listeners =
+                    new CallListener.Factory(hooks, before.eventListenerFactory(), connections);
+            builder.eventListenerFactory(listeners);
             if (hooks.wanted()) {
-                builder.interceptors().add(0, thrown);
+                builder.interceptors().add(0, listeners);
             }
         }
         return builder;

@@ -1,23 +1,34 @@
 package io.github.onewrite.springboot;
 
-import java.util.function.UnaryOperator;
+import io.github.onewrite.reactornetty.OnewriteReactorNetty;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder;
+import org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder;
+import reactor.netty.http.client.HttpClient;
 
 /**
- * Changes the beans of one type of builder. Boot has customizers for them from 3.5 on, and in 4 in another package; a
- * post-processor works with all versions, and sees the options that others have set.
+ * Customizes the builders of WebClient's and RestClient's connections. Boot 4 has its customizers of them in another package
+ * than 3.5; a post-processor works with both, and sees the options that others have set.
  */
-final class BuilderPostProcessor<B> implements BeanPostProcessor {
-    private final Class<B> type;
-    private final UnaryOperator<B> change;
+final class BuilderPostProcessor implements BeanPostProcessor {
+    private final ObjectProvider<OnewriteReactorNetty> onewrite;
 
-    BuilderPostProcessor(Class<B> type, UnaryOperator<B> change) {
-        this.type = type;
-        this.change = change;
+    BuilderPostProcessor(ObjectProvider<OnewriteReactorNetty> onewrite) {
+        this.onewrite = onewrite;
     }
 
     @Override
     public Object postProcessAfterInitialization(Object bean, String name) {
-        return type.isInstance(bean) ? change.apply(type.cast(bean)) : bean;
+        if (bean instanceof ReactorClientHttpConnectorBuilder builder) {
+            return builder.withHttpClientCustomizer(this::customize);
+        }
+        return bean instanceof ReactorClientHttpRequestFactoryBuilder builder
+                ? builder.withHttpClientCustomizer(this::customize)
+                : bean;
+    }
+
+    private HttpClient customize(HttpClient client) {
+        return onewrite.getObject().apply(client);
     }
 }

@@ -5,10 +5,10 @@ import io.github.onewrite.TimingListener;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.springframework.beans.factory.BeanFactoryUtils;
 import org.springframework.beans.factory.ListableBeanFactory;
 import org.springframework.beans.factory.SmartInitializingSingleton;
@@ -29,37 +29,30 @@ final class HookBeans implements SmartInitializingSingleton {
     }
 
     void addTo(OnewriteReactorNetty onewrite) {
-        ResolvableType consumer = ResolvableType.forClassWithGenerics(Consumer.class, Timing.class);
-        this.<Consumer<Timing>>each(
-                consumer,
-                timing -> {},
-                hook -> onewrite.onTiming(timing -> hook.get().accept(timing)));
-        this.<TimingListener>each(
-                ResolvableType.forClass(TimingListener.class),
-                SILENT,
-                hook -> onewrite.listenerFactory((method, url, tag) -> hook.get()));
-        this.<TimingListener.Factory>each(
-                ResolvableType.forClass(TimingListener.Factory.class),
-                (method, url, tag) -> SILENT,
-                hook -> onewrite.listenerFactory(
-                        (method, url, tag) -> hook.get().create(method, url, tag)));
+        ResolvableType consumers = ResolvableType.forClassWithGenerics(Consumer.class, Timing.class);
+        for (Supplier<Consumer<Timing>> hook : this.<Consumer<Timing>>hooks(consumers, timing -> {})) {
+            onewrite.onTiming(timing -> hook.get().accept(timing));
+        }
+        for (Supplier<TimingListener> hook : hooks(ResolvableType.forClass(TimingListener.class), SILENT)) {
+            onewrite.listenerFactory((method, url, tag) -> hook.get());
+        }
+        ResolvableType factories = ResolvableType.forClass(TimingListener.Factory.class);
+        for (Supplier<TimingListener.Factory> hook :
+                this.<TimingListener.Factory>hooks(factories, (method, url, tag) -> SILENT)) {
+            onewrite.listenerFactory((method, url, tag) -> hook.get().create(method, url, tag));
+        }
     }
 
-    /** Adds a hook for each bean of a type, in their order: this one until the bean is looked up. */
-    private <T> void each(ResolvableType type, T none, Consumer<Supplier<T>> add) {
+    /** The beans of a type, in their order: this one until they are looked up. */
+    private <T> List<Supplier<T>> hooks(ResolvableType type, T none) {
+        List<T> made = new CopyOnWriteArrayList<>();
+        lookups.add(
+                () -> made.addAll(beans.<T>getBeanProvider(type).orderedStream().toList()));
         // Makes no bean.
         int count = BeanFactoryUtils.beanNamesForTypeIncludingAncestors(beans, type, true, false).length;
-        AtomicReferenceArray<T> hooks = new AtomicReferenceArray<>(count);
-        for (int i = 0; i < count; i++) {
-            int index = i;
-            add.accept(() -> Objects.requireNonNullElse(hooks.get(index), none));
-        }
-        lookups.add(() -> {
-            List<T> made = beans.<T>getBeanProvider(type).orderedStream().toList();
-            for (int i = 0; i < Math.min(made.size(), count); i++) {
-                hooks.set(i, made.get(i));
-            }
-        });
+        return IntStream.range(0, count)
+                .<Supplier<T>>mapToObj(i -> () -> i < made.size() ? made.get(i) : none)
+                .toList();
     }
 
     @Override

@@ -12,18 +12,15 @@ import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
-import org.springframework.boot.http.client.ReactorClientHttpRequestFactoryBuilder;
 import org.springframework.boot.http.client.reactive.ReactorClientHttpConnectorBuilder;
 import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.EnumerablePropertySource;
-import org.springframework.core.env.Environment;
 import reactor.netty.http.client.HttpClient;
 
 /**
- * For Spring Boot 3.5 and 4: applies {@link OnewriteReactorNetty} to the Reactor Netty clients on which Spring Boot puts the injected
+ * For Spring Boot 3.5 and 4: applies {@link OnewriteReactorNetty} to the Reactor Netty clients on which Boot puts the injected
  * {@code WebClient.Builder}, {@code RestClient.Builder} and {@code RestTemplateBuilder}. Clients over another library,
  * an {@code OkHttpClient} bean among them, and those made without Boot's builders stay as they are.
  *
@@ -52,14 +49,14 @@ public class OnewriteAutoConfiguration {
     @Bean
     @Lazy(false)
     @ConditionalOnMissingBean
-    OnewriteReactorNetty onewriteReactorNetty(Environment environment, HookBeans hooks) {
+    OnewriteReactorNetty onewriteReactorNetty(ConfigurableEnvironment environment, HookBeans hooks) {
         OnewriteReactorNetty onewrite = OnewriteReactorNetty.create().config(switches(environment));
         hooks.addTo(onewrite);
         return onewrite;
     }
 
     /** Spring's environment holds system properties and environment variables, in this order. */
-    private static OnewriteConfig switches(Environment environment) {
+    private static OnewriteConfig switches(ConfigurableEnvironment environment) {
         Set<String> known = new TreeSet<>();
         OnewriteConfig switches = OnewriteConfig.read(
                 name -> {
@@ -67,45 +64,21 @@ public class OnewriteAutoConfiguration {
                     return environment.getProperty(name);
                 },
                 environment::getProperty);
-        if (environment instanceof ConfigurableEnvironment configurable) {
-            configurable.getPropertySources().stream()
-                    .filter(EnumerablePropertySource.class::isInstance)
-                    .flatMap(source -> Stream.of(((EnumerablePropertySource<?>) source).getPropertyNames()))
-                    // Spring reads a name in any case, and without its hyphens.
-                    .filter(name -> name.startsWith("onewrite.")
-                            && !known.contains(name.toLowerCase(Locale.ROOT).replace("-", "")))
-                    .distinct()
-                    .forEach(name -> LOG.log(
-                            System.Logger.Level.WARNING, "{0} is ignored: the properties are {1}", name, known));
-        }
+        environment.getPropertySources().stream()
+                .filter(EnumerablePropertySource.class::isInstance)
+                .flatMap(source -> Stream.of(((EnumerablePropertySource<?>) source).getPropertyNames()))
+                // Spring reads a name in any case, and without its hyphens.
+                .filter(name -> name.startsWith("onewrite.")
+                        && !known.contains(name.toLowerCase(Locale.ROOT).replace("-", "")))
+                .distinct()
+                .forEach(name ->
+                        LOG.log(System.Logger.Level.WARNING, "{0} is ignored: the properties are {1}", name, known));
         return switches;
     }
 
-    /** WebClient. */
-    @Configuration(proxyBeanMethods = false)
+    @Bean
     @ConditionalOnClass(ReactorClientHttpConnectorBuilder.class)
-    static class WebClientBuilders {
-
-        @Bean
-        static BeanPostProcessor onewriteWebClientBuilders(ObjectProvider<OnewriteReactorNetty> onewrite) {
-            return new BuilderPostProcessor<>(
-                    ReactorClientHttpConnectorBuilder.class,
-                    builder -> builder.withHttpClientCustomizer(
-                            client -> onewrite.getObject().apply(client)));
-        }
-    }
-
-    /** RestClient. */
-    @Configuration(proxyBeanMethods = false)
-    @ConditionalOnClass(ReactorClientHttpRequestFactoryBuilder.class)
-    static class RestClientBuilders {
-
-        @Bean
-        static BeanPostProcessor onewriteRestClientBuilders(ObjectProvider<OnewriteReactorNetty> onewrite) {
-            return new BuilderPostProcessor<>(
-                    ReactorClientHttpRequestFactoryBuilder.class,
-                    builder -> builder.withHttpClientCustomizer(
-                            client -> onewrite.getObject().apply(client)));
-        }
+    static BeanPostProcessor onewriteBuilders(ObjectProvider<OnewriteReactorNetty> onewrite) {
+        return new BuilderPostProcessor(onewrite);
     }
 }

@@ -343,4 +343,13 @@ class OnewriteAutoConfigurationTest {
                     assertEquals(0, context.getBeanNamesForType(OnewriteAutoConfiguration.class).length);
                 });
     }
+
+    /** Boot 4 has the builders in a module that an application may lack. */
+    @Test
+    void withoutBootsBuildersThereIsTheCustomizer() {
+        new ApplicationContextRunner()
+                .withConfiguration(AutoConfigurations.of(OnewriteAutoConfiguration.class))
+                .withClassLoader(new FilteredClassLoader("org.springframework.boot.http.client"))
+                .run(context -> assertNotNull(context.getBean(OnewriteReactorNetty.class)));
+    }
 }
