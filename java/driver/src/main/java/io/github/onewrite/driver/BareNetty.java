@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.DefaultFileRegion;
@@ -29,7 +30,6 @@ import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
-import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
@@ -49,27 +49,23 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.nio.channels.FileChannel;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
-/**
- * Netty as an application uses it: HttpClientCodec and FixedChannelPool, one flush for a request whose parts are at hand.
- * The own client's stock, so it has the same parts: what is compared is how they are joined.
- */
+/** Netty as an application uses it, which is the own client's stock: Netty's pool and handlers, and one flush for a request. */
 final class BareNetty extends Client {
-    /** TLS encrypts all of a larger message before it writes: it is cut. */
-    private static final int LARGE = 1024 * 1024;
+    /** TLS encrypts all of a message before it writes: a larger body is cut. */
+    private static final int LARGE = 256 * 1024;
 
     private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
 
     private final boolean control;
     private final boolean epoll;
     private final EventLoopGroup group;
-    private final Map<String, FixedChannelPool> pools = new ConcurrentHashMap<>();
+    private final Map<InetSocketAddress, FixedChannelPool> pools = new ConcurrentHashMap<>();
 
     /** @param control Nagle on; head and body are flushed apart */
     BareNetty(Options options, boolean control) {
@@ -84,37 +80,21 @@ final class BareNetty extends Client {
     Runnable start(Call call, Recording none, Reply reply, CompletableFuture<Reply> done) {
         Exchange exchange = new Exchange(call, reply, done);
         try {
-            exchange.prepare();
-            FixedChannelPool pool = pools.computeIfAbsent(exchange.origin(), origin -> open(exchange));
-            if (call.timeoutMs() >= 0) {
-                group.next()
-                        .schedule(
-                                () -> exchange.fail(new SocketTimeoutException("the call was not over")),
-                                call.timeoutMs(),
-                                TimeUnit.MILLISECONDS);
-            }
-            pool.acquire().addListener((Future<Channel> acquired) -> {
-                if (acquired.isSuccess()) {
-                    exchange.run(acquired.getNow(), pool);
-                } else {
-                    exchange.fail(acquired.cause());
-                }
-            });
+            exchange.start();
         } catch (Skip e) {
             throw e;
         } catch (RuntimeException e) {
             exchange.fail(e);
         }
-        return () -> group.next().execute(exchange::cancel);
+        return () -> group.next().execute(() -> exchange.leave(reply.cancelled(), false));
     }
 
-    private FixedChannelPool open(Exchange first) {
-        SslContext context = first.tls ? options.sslContext() : null;
-        InetSocketAddress origin = InetSocketAddress.createUnresolved(first.host, first.port);
+    private FixedChannelPool open(InetSocketAddress origin, boolean tls) {
+        SslContext context = tls ? options.sslContext() : null;
         Bootstrap bootstrap = new Bootstrap()
                 .group(group)
                 .channel(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
-                .remoteAddress(options.proxy() != null && !first.tls ? options.proxy() : origin);
+                .remoteAddress(options.proxy() != null && !tls ? options.proxy() : origin);
         if (control || options.customConnector()) {
             bootstrap.option(ChannelOption.TCP_NODELAY, false);
         }
@@ -128,18 +108,19 @@ final class BareNetty extends Client {
                     @Override
                     public void channelCreated(Channel channel) {
                         ChannelPipeline pipeline = channel.pipeline();
-                        if (context != null && options.proxy() != null) {
+                        if (tls && options.proxy() != null) {
                             pipeline.addLast(new HttpProxyHandler(options.proxy()));
                         }
-                        if (context != null) {
-                            SslHandler secure = context.newHandler(channel.alloc(), first.host, first.port);
+                        if (tls) {
+                            SslHandler secure =
+                                    context.newHandler(channel.alloc(), origin.getHostString(), origin.getPort());
                             if (options.connectTimeoutMs() > 0) {
                                 secure.setHandshakeTimeoutMillis(options.connectTimeoutMs());
                             }
                             pipeline.addLast(secure);
                         }
                         pipeline.addLast(
-                                new HttpClientCodec(4096, 32768, 8192, true), new ChunkedWriteHandler(), new Inbound());
+                                new HttpClientCodec(4096, 32768, 8192, true), new ChunkedWriteHandler(), new Unused());
                     }
                 },
                 ChannelHealthChecker.ACTIVE,
@@ -157,23 +138,32 @@ final class BareNetty extends Client {
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
 
-    /** One call. */
-    private final class Exchange {
+    /** Closes a channel on which something arrives that belongs to no call. */
+    private static final class Unused extends ChannelInboundHandlerAdapter {
+        @Override
+        public void channelRead(ChannelHandlerContext ctx, Object message) {
+            ctx.close();
+        }
+
+        @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.close();
+        }
+    }
+
+    /** One call: the handler of its channel. */
+    private final class Exchange extends SimpleChannelInboundHandler<HttpObject> {
         private final Call call;
         private final Reply reply;
         private final CompletableFuture<Reply> done;
-        private boolean tls;
-        private String host;
-        private int port;
         private HttpRequest head;
-        private volatile Channel channel;
         private FixedChannelPool pool;
-        private Inbound inbound;
+        private Channel channel;
         private boolean interim;
         private boolean keepAlive;
         private boolean sent;
         private boolean complete;
-        private volatile boolean over;
+        private boolean over;
 
         Exchange(Call call, Reply reply, CompletableFuture<Reply> done) {
             this.call = call;
@@ -181,62 +171,69 @@ final class BareNetty extends Client {
             this.done = done;
         }
 
-        String origin() {
-            return tls + " " + host + " " + port;
-        }
-
-        void prepare() {
+        void start() {
             URI uri = URI.create(call.url());
-            tls = "https".equalsIgnoreCase(uri.getScheme());
+            boolean tls = "https".equalsIgnoreCase(uri.getScheme());
             if (uri.getHost() == null || (!tls && !"http".equalsIgnoreCase(uri.getScheme()))) {
                 throw new IllegalArgumentException("no URL of http or https");
             }
-            String authority =
-                    uri.getRawAuthority().substring(uri.getRawAuthority().lastIndexOf('@') + 1);
-            host = uri.getHost().replaceAll("[\\[\\]]", "");
-            port = uri.getPort() < 0 ? (tls ? 443 : 80) : uri.getPort();
+            head = head(uri, options.proxy() != null && !tls);
+            InetSocketAddress origin = InetSocketAddress.createUnresolved(
+                    uri.getHost().replaceAll("[\\[\\]]", ""), uri.getPort() >= 0 ? uri.getPort() : tls ? 443 : 80);
+            pool = pools.computeIfAbsent(origin, none -> open(origin, tls));
+            if (call.timeoutMs() >= 0) {
+                Runnable overdue = () -> fail(new SocketTimeoutException("the call was not over"));
+                group.next().schedule(overdue, call.timeoutMs(), TimeUnit.MILLISECONDS);
+            }
+            pool.acquire().addListener((Future<Channel> acquired) -> {
+                if (!acquired.isSuccess()) {
+                    fail(acquired.cause());
+                } else if (over) {
+                    pool.release(acquired.getNow());
+                } else {
+                    run(acquired.getNow());
+                }
+            });
+        }
+
+        private HttpRequest head(URI uri, boolean absolute) {
+            String authority = uri.getRawAuthority().replaceFirst(".*@", "");
             String path = (uri.getRawPath().isEmpty() ? "/" : uri.getRawPath())
                     + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery());
-            boolean absolute = options.proxy() != null && !tls;
-            head = new DefaultHttpRequest(
+            HttpRequest made = new DefaultHttpRequest(
                     HttpVersion.HTTP_1_1,
                     HttpMethod.valueOf(call.method()),
                     absolute ? "http://" + authority + path : path);
-            HttpHeaders headers = head.headers();
             if (!call.hasHeader("host")) {
-                headers.set(HttpHeaderNames.HOST, authority);
+                made.headers().set(HttpHeaderNames.HOST, authority);
             }
-            call.headers().forEach(each -> headers.add(each.getKey(), each.getValue()));
+            call.headers().forEach(each -> made.headers().add(each.getKey(), each.getValue()));
             if (!options.keepalive()) {
-                headers.add("Connection", "close");
+                made.headers().add("Connection", "close");
             }
             long length = call.body().length();
-            if (call.hasHeader("content-length") || call.hasHeader("transfer-encoding")) {
-                return;
-            }
             boolean streamed = call.body() instanceof Payload.Stream || call.body() instanceof Payload.OpenFile;
-            if (length > 0 || (length == 0 && (streamed || WITH_BODY.contains(call.method())))) {
-                headers.set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
-            } else if (length < 0) {
-                HttpUtil.setTransferEncodingChunked(head, true);
+            if (call.hasHeader("content-length") || call.hasHeader("transfer-encoding")) {
+                return made;
             }
+            if (length > 0 || (length == 0 && (streamed || WITH_BODY.contains(call.method())))) {
+                made.headers().set(HttpHeaderNames.CONTENT_LENGTH, Long.toString(length));
+            } else if (length < 0) {
+                HttpUtil.setTransferEncodingChunked(made, true);
+            }
+            return made;
         }
 
-        void run(Channel acquired, FixedChannelPool from) {
+        private void run(Channel acquired) {
             channel = acquired;
-            pool = from;
-            if (over) {
-                from.release(acquired);
-                return;
-            }
-            inbound = acquired.pipeline().get(Inbound.class);
-            inbound.current = this;
-            HttpProxyHandler tunnel = acquired.pipeline().get(HttpProxyHandler.class);
-            SslHandler secure = acquired.pipeline().get(SslHandler.class);
+            channel.pipeline()
+                    .addBefore(channel.pipeline().context(Unused.class).name(), null, this);
+            HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
+            SslHandler secure = channel.pipeline().get(SslHandler.class);
+            Future<?> open = channel.newSucceededFuture();
             after(
-                    tunnel == null ? acquired.eventLoop().newSucceededFuture(acquired) : tunnel.connectFuture(),
-                    () -> after(
-                            secure == null ? acquired.newSucceededFuture() : secure.handshakeFuture(), this::write));
+                    tunnel == null ? open : tunnel.connectFuture(),
+                    () -> after(secure == null ? open : secure.handshakeFuture(), this::send));
         }
 
         private void after(Future<?> step, Runnable next) {
@@ -249,51 +246,33 @@ final class BareNetty extends Client {
             });
         }
 
-        private void write() {
+        private void send() {
+            put(head);
+            boolean tls = channel.pipeline().get(SslHandler.class) != null;
             try {
-                Payload body = call.body();
-                if (body instanceof Payload.OpenFile file) {
-                    write(file);
-                } else if (body instanceof Payload.Stream stream) {
-                    put(head);
-                    chunk(stream, 0);
+                if (call.body() instanceof Payload.OpenFile file && tls) {
+                    last(new HttpChunkedInput(new ChunkedNioFile(file.path().toFile())));
+                } else if (call.body() instanceof Payload.OpenFile file) {
+                    put(new DefaultFileRegion(file.path().toFile(), 0, file.size()));
+                    last(LastHttpContent.EMPTY_LAST_CONTENT);
+                } else if (call.body() instanceof Payload.Stream stream) {
+                    stream.published(channel.eventLoop())
+                            .subscribe(this::chunk, this::fail, () -> last(LastHttpContent.EMPTY_LAST_CONTENT));
                 } else {
-                    byte[] bytes = body instanceof Payload.Memory memory ? memory.bytes() : new byte[0];
-                    put(head);
+                    byte[] bytes = call.body() instanceof Payload.Memory memory ? memory.bytes() : new byte[0];
                     last(
                             bytes.length > LARGE
-                                    ? new HttpChunkedInput(
-                                            new ChunkedStream(new ByteArrayInputStream(bytes), LARGE / 4))
+                                    ? new HttpChunkedInput(new ChunkedStream(new ByteArrayInputStream(bytes), LARGE))
                                     : new DefaultLastHttpContent(Unpooled.wrappedBuffer(bytes)));
                 }
-            } catch (Exception e) {
+            } catch (IOException e) {
                 fail(e);
             }
         }
 
-        private void write(Payload.OpenFile file) throws IOException {
-            FileChannel open = FileChannel.open(file.path());
-            put(head);
-            if (tls) {
-                last(new HttpChunkedInput(new ChunkedNioFile(open)));
-            } else {
-                put(new DefaultFileRegion(open, 0, file.size()));
-                last(LastHttpContent.EMPTY_LAST_CONTENT);
-            }
-        }
-
-        private void chunk(Payload.Stream stream, int index) {
-            if (index == stream.chunks().size()) {
-                last(LastHttpContent.EMPTY_LAST_CONTENT);
-                return;
-            }
-            put(new DefaultHttpContent(Unpooled.wrappedBuffer(stream.chunks().get(index))));
+        private void chunk(byte[] bytes) {
+            put(new DefaultHttpContent(Unpooled.wrappedBuffer(bytes)));
             channel.flush();
-            if (stream.gapMs() > 0 && index + 1 < stream.chunks().size()) {
-                channel.eventLoop().schedule(() -> chunk(stream, index + 1), stream.gapMs(), TimeUnit.MILLISECONDS);
-            } else {
-                chunk(stream, index + 1);
-            }
         }
 
         private void put(Object part) {
@@ -322,12 +301,6 @@ final class BareNetty extends Client {
             }
         }
 
-        void cancel() {
-            if (!over) {
-                leave(reply.cancelled(), false);
-            }
-        }
-
         /** Gives the channel back, or closes it, and then ends the call. */
         void leave(Reply with, boolean keep) {
             if (over) {
@@ -335,7 +308,7 @@ final class BareNetty extends Client {
             }
             over = true;
             if (channel != null) {
-                inbound.current = null;
+                channel.pipeline().remove(this);
                 if (!keep) {
                     channel.close();
                 }
@@ -344,7 +317,8 @@ final class BareNetty extends Client {
             done.complete(with);
         }
 
-        void read(HttpObject part) {
+        @Override
+        protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {
             if (complete) {
                 keepAlive = false; // bytes that belong to no request
                 return;
@@ -374,52 +348,22 @@ final class BareNetty extends Client {
             }
         }
 
-        void readComplete() {
-            if (complete && !over) {
-                leave(reply, keepAlive && sent);
-            }
-        }
-
-        void closed() {
-            readComplete();
-            fail(new PrematureChannelClosureException("closed before the response was complete"));
-        }
-    }
-
-    /** Gives what a channel reads to the call that uses it. */
-    private static final class Inbound extends SimpleChannelInboundHandler<HttpObject> {
-        private Exchange current;
-
-        @Override
-        protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {
-            if (current == null) {
-                ctx.close();
-            } else {
-                current.read(part);
-            }
-        }
-
         @Override
         public void channelReadComplete(ChannelHandlerContext ctx) {
-            if (current != null) {
-                current.readComplete();
+            if (complete) {
+                leave(reply, keepAlive && sent);
             }
         }
 
         @Override
         public void channelInactive(ChannelHandlerContext ctx) {
-            if (current != null) {
-                current.closed();
-            }
+            channelReadComplete(ctx);
+            fail(new PrematureChannelClosureException("closed before the response was complete"));
         }
 
         @Override
         public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-            if (current == null) {
-                ctx.close();
-            } else {
-                current.fail(cause);
-            }
+            fail(cause);
         }
     }
 }
