@@ -30,7 +30,7 @@ final class ChannelSetup implements Consumer<Channel> {
             own.accept(channel);
         }
         if (nodelay && channel instanceof SocketChannel && !hasNodelay(channel)) {
-            setup.counts().withoutNodelay();
+            setup.withoutNodelay.incrementAndGet();
         }
         if (onewrite.wanted() || setup.switches().acknowledgesAtOnce()) {
             onewrite.apply(channel.pipeline());

@@ -126,7 +126,8 @@ abstract class Call<T> implements Runnable {
 
     /** No connection is free. */
     final void waits() {
-        timing.step(System.nanoTime(), (exchange, record, at) -> record.begin(Phase.QUEUE, at));
+        long at = System.nanoTime();
+        timing.step(record -> record.begin(Phase.QUEUE, at));
         if (settings.queueTimeout > 0) {
             queueLimit = pool().loop()
                     .schedule(
@@ -139,7 +140,8 @@ abstract class Call<T> implements Runnable {
 
     /** One is free now. */
     final void waited() {
-        timing.step(System.nanoTime(), (exchange, record, at) -> record.end(Phase.QUEUE, at));
+        long at = System.nanoTime();
+        timing.step(record -> record.end(Phase.QUEUE, at));
         cancel(queueLimit);
     }
 

@@ -18,12 +18,17 @@ import java.util.function.Supplier;
 public final class Setup {
     private static final String ON = "on";
 
+    /** Connections whose TCP_NODELAY was read back as off. */
+    public final AtomicLong withoutNodelay;
+
+    /** Open connections whose writes are not joined. */
+    public final AtomicLong notJoined;
+
     private final Supplier<Status.Base> base;
     private OnewriteConfig config = OnewriteConfig.defaults();
     private final List<Consumer<? super Timing>> consumers = new ArrayList<>();
     private final List<TimingListener.Factory> listeners = new ArrayList<>();
     private final AtomicLong hookErrors;
-    private final SocketCounts counts;
     private final Map<String, String> notes;
     private volatile boolean applied;
 
@@ -31,7 +36,8 @@ public final class Setup {
     public Setup(Supplier<Status.Base> base) {
         this.base = base;
         this.hookErrors = new AtomicLong();
-        this.counts = new SocketCounts();
+        this.withoutNodelay = new AtomicLong();
+        this.notJoined = new AtomicLong();
         this.notes = new ConcurrentHashMap<>();
     }
 
@@ -41,7 +47,8 @@ public final class Setup {
         this.consumers.addAll(other.consumers);
         this.listeners.addAll(other.listeners);
         this.hookErrors = other.hookErrors;
-        this.counts = other.counts;
+        this.withoutNodelay = other.withoutNodelay;
+        this.notJoined = other.notJoined;
         this.notes = other.notes;
         this.applied = other.applied;
     }
@@ -79,11 +86,6 @@ public final class Setup {
         return new Hooks(called ? consumers : List.of(), called ? listeners : List.of(), hookErrors);
     }
 
-    /** Counts the sockets that are not as the switches say. */
-    public SocketCounts counts() {
-        return counts;
-    }
-
     /** Says in the status that the customizer was applied. */
     public void applied() {
         applied = true;
@@ -104,8 +106,8 @@ public final class Setup {
         patches.put("timing", config.hooksDisabled() ? "hooksDisabled is set" : hooks == 0 ? "waits for a hook" : ON);
         patches.put("quickack", config.quickack() ? observes : "quickack is not set");
         notes.forEach((patch, why) -> patches.merge(patch, why, (state, note) -> state.equals(ON) ? note : state));
-        patches.computeIfPresent("nodelay", (patch, state) -> state.equals(ON) ? counts.nodelay(state) : state);
-        patches.computeIfPresent("coalesce", (patch, state) -> state.equals(ON) ? counts.coalesce(state) : state);
+        patches.replace("nodelay", ON, text(withoutNodelay));
+        patches.replace("coalesce", ON, text(notJoined));
         String off = config.disabled() ? "disabled is set" : applied ? null : "it was not applied yet";
         if (off != null) {
             patches.replaceAll((patch, state) -> off);
@@ -119,5 +121,10 @@ public final class Setup {
                 config,
                 hooks,
                 hookErrors.get());
+    }
+
+    private static String text(AtomicLong exceptions) {
+        long count = exceptions.get();
+        return count == 0 ? ON : ON + "; connections without it so far: " + count;
     }
 }

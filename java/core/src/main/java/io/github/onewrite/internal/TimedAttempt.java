@@ -13,16 +13,13 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** An attempt, which {@link TimedCall} fills while it runs. */
-public final class TimedAttempt implements Attempt {
+final class TimedAttempt implements Attempt {
     private static final Phase[] PHASES = Phase.values();
 
     final int index;
 
     /** Start and end of each phase, in the order of {@link Phase}; 0 is absent. */
     private final long[] times = new long[2 * PHASES.length];
-
-    /** The phases under way but {@link Phase#TOTAL}: bit n is that of ordinal n. */
-    private int open;
 
     Outcome outcome = Outcome.OK;
     int status = -1;
@@ -51,22 +48,21 @@ public final class TimedAttempt implements Attempt {
 
     void begin(Phase phase, long at) {
         times[2 * phase.ordinal()] = at;
-        open |= bit(phase);
     }
 
-    void finish(Phase phase, long at) {
-        times[2 * phase.ordinal() + 1] = at;
-        open &= ~bit(phase);
+    /** Ends a phase, which lasts at least 1 ns. Returns its end, or 0 if it is not under way. */
+    long end(Phase phase, long at) {
+        if (!isOpen(phase)) {
+            return 0;
+        }
+        int start = 2 * phase.ordinal();
+        times[start + 1] = Math.max(at, times[start] + 1);
+        return times[start + 1];
     }
 
-    /** A phase that began and is not to be in the record. */
+    /** A phase under way that is not to be in the record. */
     void drop(Phase phase) {
         times[2 * phase.ordinal()] = 0;
-        open &= ~bit(phase);
-    }
-
-    private static int bit(Phase phase) {
-        return phase == Phase.TOTAL ? 0 : 1 << phase.ordinal();
     }
 
     long startOf(Phase phase) {
@@ -74,23 +70,25 @@ public final class TimedAttempt implements Attempt {
     }
 
     boolean isOpen(Phase phase) {
-        return (open & 1 << phase.ordinal()) != 0;
-    }
-
-    boolean hasBegun(Phase phase) {
-        return startOf(phase) != 0;
+        int start = 2 * phase.ordinal();
+        return times[start] != 0 && times[start + 1] == 0;
     }
 
     /** The length of a phase, or -1 when it did not happen or has not ended. */
     long lengthOf(Phase phase) {
-        long end = times[2 * phase.ordinal() + 1];
-        return end == 0 || !hasBegun(phase) ? -1 : end - startOf(phase);
+        int start = 2 * phase.ordinal();
+        return times[start + 1] == 0 ? -1 : times[start + 1] - times[start];
     }
 
-    /** The last phase that is under way, or null. */
+    /** The last phase under way but {@link Phase#TOTAL}, or null. */
     @Nullable
     Phase openPhase() {
-        return open == 0 ? null : PHASES[31 - Integer.numberOfLeadingZeros(open)];
+        for (int i = Phase.RECEIVE.ordinal(); i >= 0; i--) {
+            if (isOpen(PHASES[i])) {
+                return PHASES[i];
+            }
+        }
+        return null;
     }
 
     @Override

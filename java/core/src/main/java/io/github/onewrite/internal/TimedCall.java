@@ -20,7 +20,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -94,9 +93,12 @@ public final class TimedCall implements Timing {
     private @Nullable ErrorKind errorKind;
     private @Nullable Phase errorPhase;
     private long totalNanos;
-    private List<TimedAttempt> attempts = List.of();
+    private List<TimedAttempt> earlier = List.of();
+    private @Nullable TimedAttempt last;
 
+    /** The last attempt, while it is under way. */
     private @Nullable TimedAttempt current;
+
     private @Nullable Phase lostIn;
     private long lastNanos;
     private boolean ended;
@@ -122,7 +124,7 @@ public final class TimedCall implements Timing {
         }
         this.records = some;
         this.events = !all;
-        emit(TimingEvent.Type.CALL_START, null);
+        emit(TimingEvent.Type.CALL_START, null, 0);
     }
 
     /** Starts timing a call, or returns null when no hook is set. A hook that runs on this thread is not called again. */
@@ -205,17 +207,14 @@ public final class TimedCall implements Timing {
 
     @Override
     public List<Attempt> attempts() {
-        return List.copyOf(attempts);
+        List<Attempt> all = new ArrayList<>(earlier);
+        lastAttempt().ifPresent(all::add);
+        return List.copyOf(all);
     }
 
     @Override
     public Optional<Attempt> lastAttempt() {
-        return attempts.isEmpty() ? Optional.empty() : Optional.of(attempts.get(attempts.size() - 1));
-    }
-
-    /** The attempt under way, or null. */
-    public @Nullable TimedAttempt current() {
-        return current;
+        return Optional.ofNullable(last);
     }
 
     /** Whether a listener gets events. */
@@ -238,22 +237,20 @@ public final class TimedCall implements Timing {
         if (ended || current != null) {
             return;
         }
-        TimedAttempt next = new TimedAttempt(attempts.size());
+        TimedAttempt next = new TimedAttempt(last == null ? 0 : last.index + 1);
         add(next);
         current = next;
         lostIn = null;
         next.begin(Phase.TOTAL, noEarlier(at));
-        emit(TimingEvent.Type.ATTEMPT_START, next);
+        emit(TimingEvent.Type.ATTEMPT_START, null, 0);
     }
 
     void add(TimedAttempt attempt) {
-        if (attempts.isEmpty()) {
-            attempts = List.of(attempt);
-        } else {
-            List<TimedAttempt> all = new ArrayList<>(attempts);
-            all.add(attempt);
-            attempts = all;
+        if (last != null) {
+            earlier = new ArrayList<>(earlier);
+            earlier.add(last);
         }
+        last = attempt;
     }
 
     /** Begins a phase, unless the attempt has had it. */
@@ -268,9 +265,9 @@ public final class TimedCall implements Timing {
      */
     public void begin(Phase phase, long at, @Nullable String text) {
         TimedAttempt attempt = current;
-        if (attempt != null && !attempt.hasBegun(phase)) {
+        if (attempt != null && attempt.startOf(phase) == 0) {
             attempt.begin(phase, noEarlier(at));
-            emit(STARTS[phase.ordinal()], attempt, text, 0);
+            emit(STARTS[phase.ordinal()], text, 0);
         }
     }
 
@@ -280,25 +277,15 @@ public final class TimedCall implements Timing {
     }
 
     private void end(Phase phase, long at, @Nullable String error) {
-        TimedAttempt attempt = finish(phase, at);
-        if (attempt != null) {
-            emit(ENDS[phase.ordinal()], attempt, error, 0);
+        if (finish(phase, at) != null) {
+            emit(ENDS[phase.ordinal()], error, 0);
         }
     }
 
     /** The attempt waited since its start, where a client reports only the end of the wait. */
     public void queued(long until) {
-        queueSinceStart();
+        begin(Phase.QUEUE, attemptStartedAt());
         end(Phase.QUEUE, until);
-    }
-
-    private void queueSinceStart() {
-        TimedAttempt attempt = current;
-        if (attempt != null && !attempt.hasBegun(Phase.QUEUE)) {
-            long since = attempt.startOf(Phase.TOTAL);
-            attempt.begin(Phase.QUEUE, since);
-            emit(new TimingEvent(TimingEvent.Type.QUEUE_START, since, this, attempt, null, 0));
-        }
     }
 
     /**
@@ -329,7 +316,7 @@ public final class TimedCall implements Timing {
         attempt.connRequests = requests;
         if (events) {
             noEarlier(System.nanoTime());
-            emit(TimingEvent.Type.CONNECTION_ACQUIRED, attempt);
+            emit(TimingEvent.Type.CONNECTION_ACQUIRED, null, 0);
         }
     }
 
@@ -352,16 +339,15 @@ public final class TimedCall implements Timing {
             attempt.bytesSent = bytes;
             attempt.writes = writes;
             attempt.begin(Phase.WAIT, lastNanos);
-            emit(TimingEvent.Type.REQUEST_END, attempt);
+            emit(TimingEvent.Type.REQUEST_END, null, 0);
         }
     }
 
     /** An interim response came. */
     public void informational(long at, int code) {
-        TimedAttempt attempt = current;
-        if (attempt != null && events) {
+        if (current != null && events) {
             noEarlier(at);
-            emit(TimingEvent.Type.INFORMATIONAL, attempt, null, code);
+            emit(TimingEvent.Type.INFORMATIONAL, null, code);
         }
     }
 
@@ -379,26 +365,11 @@ public final class TimedCall implements Timing {
         return current == null ? -1 : current.lengthOf(Phase.WAIT);
     }
 
-    /**
-     * Kernel evidence, read at the start of the response.
-     *
-     * @param windowLimitedNanos how long the peer's receive window kept the kernel from sending
-     * @param nagle whether TCP_NODELAY is off; called only if there were several writes
-     */
-    public void kernel(Kernel evidence, long windowLimitedNanos, BooleanSupplier nagle) {
-        TimedAttempt attempt = current;
-        if (attempt == null) {
-            return;
-        }
-        attempt.kernel = evidence;
-        long waited = waited();
-        if (waited >= 0 && evidence.sendHoldNanos().isPresent()) {
-            attempt.cause = Cause.of(
-                    waited,
-                    evidence.sendHoldNanos().getAsLong(),
-                    evidence.retransmits().orElse(0),
-                    windowLimitedNanos,
-                    attempt.writes > 1 && nagle.getAsBoolean());
+    /** Kernel evidence, read at the start of the response. */
+    public void kernel(Kernel evidence, @Nullable Cause cause) {
+        if (current != null) {
+            current.kernel = evidence;
+            current.cause = cause;
         }
     }
 
@@ -409,7 +380,7 @@ public final class TimedCall implements Timing {
             attempt.status = code;
             if (events) {
                 noEarlier(System.nanoTime());
-                emit(TimingEvent.Type.HEADERS_END, attempt, null, code);
+                emit(TimingEvent.Type.HEADERS_END, null, code);
             }
             progress();
         }
@@ -428,7 +399,7 @@ public final class TimedCall implements Timing {
         TimedAttempt attempt = finish(Phase.RECEIVE, at);
         if (attempt != null) {
             attempt.bytesReceived = bytes;
-            emit(TimingEvent.Type.RESPONSE_END, attempt);
+            emit(TimingEvent.Type.RESPONSE_END, null, 0);
         }
     }
 
@@ -438,7 +409,7 @@ public final class TimedCall implements Timing {
         if (attempt != null && attempt.connId >= 0 && !attempt.released && events) {
             attempt.released = true;
             noEarlier(at);
-            emit(TimingEvent.Type.CONNECTION_RELEASED, attempt, null, reusable ? 1 : 0);
+            emit(TimingEvent.Type.CONNECTION_RELEASED, null, reusable ? 1 : 0);
         }
     }
 
@@ -463,10 +434,10 @@ public final class TimedCall implements Timing {
         if (attempt.openPhase() != null) {
             phasesEnd(attempt, at, how, error);
         }
-        attempt.finish(Phase.TOTAL, noEarlier(Math.max(at, attempt.startOf(Phase.TOTAL) + 1)));
+        finish(Phase.TOTAL, at);
         attempt.outcome = how;
         current = null;
-        emit(TimingEvent.Type.ATTEMPT_END, attempt);
+        emit(TimingEvent.Type.ATTEMPT_END, null, 0);
     }
 
     private void phasesEnd(TimedAttempt attempt, long at, Outcome how, @Nullable Throwable error) {
@@ -499,7 +470,7 @@ public final class TimedCall implements Timing {
     /** The call failed. */
     public void failed(long at, ErrorKind kind, Throwable error) {
         if (kind == ErrorKind.POOL) {
-            queueSinceStart();
+            begin(Phase.QUEUE, attemptStartedAt());
         }
         end(at, kind == ErrorKind.CANCELLED ? Outcome.CANCELLED : Outcome.ERROR, kind, error);
     }
@@ -513,10 +484,10 @@ public final class TimedCall implements Timing {
         if (ended) {
             return;
         }
-        attemptEnd(at, how, error);
         ended = true;
+        attemptEnd(at, how, error);
         seal(noEarlier(at), how, kind, how == Outcome.OK ? null : lostIn);
-        emit(TimingEvent.Type.CALL_END, attempts.isEmpty() ? null : attempts.get(attempts.size() - 1));
+        emit(TimingEvent.Type.CALL_END, null, 0);
         if (records) {
             deliver(listener -> listener.onRecord(this));
         }
@@ -530,19 +501,11 @@ public final class TimedCall implements Timing {
         totalNanos = endedAt - startedAtMonoNanos;
     }
 
-    private void emit(TimingEvent.Type type, @Nullable TimedAttempt attempt) {
-        emit(type, attempt, null, 0);
-    }
-
     /** An event at the time of the last step. */
-    private void emit(TimingEvent.Type type, @Nullable TimedAttempt attempt, @Nullable String text, int code) {
+    private void emit(TimingEvent.Type type, @Nullable String text, int code) {
         if (events) {
-            emit(new TimingEvent(type, lastNanos, this, attempt, text == null ? null : withoutUserInfo(text), code));
-        }
-    }
-
-    private void emit(TimingEvent event) {
-        if (events) {
+            TimingEvent event =
+                    new TimingEvent(type, lastNanos, this, last, text == null ? null : withoutUserInfo(text), code);
             deliver(() -> hooks.deliver(listeners, event));
         }
     }
@@ -575,10 +538,11 @@ public final class TimedCall implements Timing {
     /** Ends a phase if it is open; else the result is null. */
     private @Nullable TimedAttempt finish(Phase phase, long at) {
         TimedAttempt attempt = current;
-        if (attempt == null || !attempt.isOpen(phase)) {
+        long end = attempt == null ? 0 : attempt.end(phase, Math.max(at, lastNanos));
+        if (end == 0) {
             return null;
         }
-        attempt.finish(phase, noEarlier(Math.max(at, attempt.startOf(phase) + 1)));
+        lastNanos = end;
         return attempt;
     }
 
@@ -598,7 +562,7 @@ public final class TimedCall implements Timing {
         errorPhase().ifPresent(phase -> map.put("error_phase", phase.canonicalName()));
         map.put("started_at_unix_ns", startedAtUnixNanos);
         map.put("started_at_mono_ns", startedAtMonoNanos);
-        List<Map<String, Object>> all = attempts.stream().map(Attempt::toMap).toList();
+        List<Map<String, Object>> all = attempts().stream().map(Attempt::toMap).toList();
         if (!all.isEmpty()) {
             map.putAll(all.get(all.size() - 1));
             map.remove("index");
@@ -630,8 +594,8 @@ public final class TimedCall implements Timing {
         }
         connId().ifPresent(id -> line.append(reused().orElse(false) ? "; reused conn " : "; new conn ")
                 .append(id));
-        if (attempts.size() > 1) {
-            line.append("; attempt ").append(attempts.size());
+        if (!earlier.isEmpty()) {
+            line.append("; attempt ").append(earlier.size() + 1);
         }
         return line.toString();
     }

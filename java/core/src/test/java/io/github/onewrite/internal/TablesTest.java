@@ -146,7 +146,7 @@ class TablesTest {
             if (from.has(phase.canonicalName() + "_ns")) {
                 long start = mono + number(from.getAsJsonObject("at"), BEGINNINGS.get(phase));
                 attempt.begin(phase, start);
-                attempt.finish(phase, start + number(from, phase.canonicalName() + "_ns"));
+                attempt.end(phase, start + number(from, phase.canonicalName() + "_ns"));
             }
         }
         JsonObject kernel = from.getAsJsonObject("kernel");

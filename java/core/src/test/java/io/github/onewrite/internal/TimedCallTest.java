@@ -151,7 +151,6 @@ class TimedCallTest {
         call.begin(Phase.SEND, at());
         call.responseStart(at());
         call.attempt(at());
-        assertNull(call.current());
         call.completed(at());
         assertEquals("call_start attempt_start attempt_end call_end", names());
         assertEquals(1, timings.size());
@@ -297,6 +296,23 @@ class TimedCallTest {
                         "record"),
                 heard.subList(4, heard.size()));
         assertEquals(1, timings.size());
+    }
+
+    @Test
+    void aListenerMayEndItsCallInItsLastEvents() {
+        AtomicReference<TimedCall> call = new AtomicReference<>();
+        call.set(start(hooks(timings::add, (method, url, tag) -> event -> {
+            events.add(event);
+            if (event.type() == TimingEvent.Type.ATTEMPT_END || event.type() == TimingEvent.Type.CALL_END) {
+                call.get().cancelled(at());
+                call.get().attempt(at());
+            }
+        })));
+        call.get().attempt(at());
+        call.get().completed(at());
+        assertEquals("call_start attempt_start attempt_end call_end", names());
+        assertEquals(1, timings.size());
+        assertEquals(Outcome.OK, timings.get(0).outcome());
     }
 
     /** A hook that is slow on one thread holds no other thread. */

@@ -1,21 +1,21 @@
 package io.github.onewrite.okhttp;
 
-import io.github.onewrite.internal.SocketCounts;
 import io.github.onewrite.internal.TimedCall;
 import java.io.IOException;
 import java.net.Socket;
 import java.util.Map;
 import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import okhttp3.Connection;
 import org.jspecify.annotations.Nullable;
 
 /** The connections of a client: number, use, and TCP_NODELAY of each. Holds none of them alive. */
 final class Connections {
     private final Map<Connection, Usage> usages = new WeakHashMap<>();
-    private final @Nullable SocketCounts nodelay;
+    private final @Nullable AtomicLong nodelay;
 
     /** @param nodelay counts the sockets without TCP_NODELAY, which is set; null where it is not */
-    Connections(@Nullable SocketCounts nodelay) {
+    Connections(@Nullable AtomicLong nodelay) {
         this.nodelay = nodelay;
     }
 
@@ -32,7 +32,7 @@ final class Connections {
         }
         Socket socket = connection.socket();
         if (nodelay != null && isTcp(socket) && !hasNodelay(socket) && !socket.isClosed()) {
-            nodelay.withoutNodelay();
+            nodelay.incrementAndGet();
         }
         return known;
     }

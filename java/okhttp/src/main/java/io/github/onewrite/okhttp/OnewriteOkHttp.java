@@ -62,7 +62,7 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
             builder.socketFactory(new NodelaySocketFactory(before.socketFactory()));
         }
         if (config.guardsNodelay() || hooks.wanted()) {
-            Connections connections = new Connections(config.guardsNodelay() ? setup.counts() : null);
+            Connections connections = new Connections(config.guardsNodelay() ? setup.withoutNodelay : null);
             CallListener.Factory listeners =
                     new CallListener.Factory(hooks, before.eventListenerFactory(), connections);
             builder.eventListenerFactory(listeners);

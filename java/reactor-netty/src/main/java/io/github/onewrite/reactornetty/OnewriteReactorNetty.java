@@ -73,13 +73,12 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
             setup.note("nodelay", "left to the client, which sets it itself");
         }
         NettySetup netty = new NettySetup(setup.copy(), true);
-        Object key = setup.counts();
         return client.attr(APPLIED, true)
-                .doOnChannelInit(new ChannelSetup(netty, setup.counts(), nodelay))
+                .doOnChannelInit(new ChannelSetup(netty, this, nodelay ? setup.withoutNodelay : null))
                 .doOnResolve(connection -> wire(connection, NettyConnection::resolving))
-                .observe(new ExchangeObserver(key))
-                .doOnConnect(started -> TimedConnect.starting(started, key))
-                .mapConnect(connect -> new TimedConnect(connect, netty, key, TAG))
+                .observe(new ExchangeObserver(this))
+                .doOnConnect(started -> TimedConnect.starting(started, this))
+                .mapConnect(connect -> new TimedConnect(connect, netty, this))
                 // OpenTelemetry's agent makes its span current in this callback, and not where the request is written.
                 .doAfterRequest((request, connection) -> wire(connection, NettyConnection::requestWrite));
     }

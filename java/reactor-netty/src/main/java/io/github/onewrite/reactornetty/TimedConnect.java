@@ -27,19 +27,16 @@ final class TimedConnect extends Mono<Connection> {
     private final Mono<? extends Connection> connect;
     private final NettySetup netty;
     private final Object key;
-    private final Object tagKey;
 
     /**
      * The same as the Mono given, with a call in its context.
      *
      * @param key under which the context has the call: that of the customizer
-     * @param tagKey under which a subscriber's context has the tag
      */
-    TimedConnect(Mono<? extends Connection> connect, NettySetup netty, Object key, Object tagKey) {
+    TimedConnect(Mono<? extends Connection> connect, NettySetup netty, Object key) {
         this.connect = connect;
         this.netty = netty;
         this.key = key;
-        this.tagKey = tagKey;
     }
 
     @Override
@@ -48,7 +45,7 @@ final class TimedConnect extends Mono<Connection> {
             connect.subscribe(actual);
             return;
         }
-        Object tag = actual.currentContext().getOrDefault(tagKey, null);
+        Object tag = actual.currentContext().getOrDefault(OnewriteReactorNetty.TAG, null);
         PendingCall call = new PendingCall(netty, tag);
         Subscribing outer = SUBSCRIBING.get();
         SUBSCRIBING.set(new Subscribing(key, call));

@@ -1,11 +1,11 @@
 package io.github.onewrite.netty.internal;
 
-import io.github.onewrite.internal.SocketCounts;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.ssl.SslHandler;
 import java.net.SocketAddress;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Waits for the HTTP/1.1 codec of a pipeline, and then adds the handlers beside it. AWS SDK v2 and Armeria add the codec
@@ -21,15 +21,15 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     private static final int CHECKS = 64;
 
     private final NettyConnection connection;
-    private final SocketCounts counts;
+    private final AtomicLong notJoined;
     private int checks;
     private boolean counted;
     private boolean behindTls;
 
-    /** @param counts counts the open channels that have no codec */
-    CodecAwaiter(NettyConnection connection, SocketCounts counts) {
+    /** @param notJoined counts the open channels that have no codec */
+    CodecAwaiter(NettyConnection connection, AtomicLong notJoined) {
         this.connection = connection;
-        this.counts = counts;
+        this.notJoined = notJoined;
     }
 
     /** The handler is removed and added again, above TLS. */
@@ -97,7 +97,7 @@ final class CodecAwaiter extends ChannelDuplexHandler {
     private void count(boolean without) {
         if (counted != without) {
             counted = without;
-            counts.notJoined(without ? 1 : -1);
+            notJoined.addAndGet(without ? 1 : -1);
         }
     }
 }

@@ -3,7 +3,6 @@ package io.github.onewrite.netty.internal;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Phase;
 import io.github.onewrite.internal.ErrorKinds;
-import io.github.onewrite.internal.TimedAttempt;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
@@ -14,12 +13,14 @@ import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpUtil;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An attempt of a call: a request on a connection, and its answer. The event loop of the call's first connection owns the
- * record. A step that another thread takes is posted to that loop. Before the call has a loop, any thread can end it.
+ * record: its thread takes the steps directly, and those of other threads are posted to it. Before the call has a loop, any
+ * thread can end it.
  *
  * <p>Only the loop of the attempt's connection accesses the fields of request and answer.
  */
@@ -31,18 +32,14 @@ public final class Exchange implements ChannelFutureListener {
     private static final AtomicReferenceFieldUpdater<Exchange, Object> OWNER =
             AtomicReferenceFieldUpdater.newUpdater(Exchange.class, Object.class, "owner");
 
-    /** A step of the record, at a time of {@link System#nanoTime}. A lambda that captures nothing is allocated once. */
-    @FunctionalInterface
-    public interface Step {
-        void take(Exchange exchange, TimedCall record, long at);
-    }
-
     private final @Nullable TimedCall record;
 
     /** The event loop that owns the record; null before the call has a loop; {@link #ENDED} if it ended before. */
     private volatile @Nullable Object owner;
 
-    private @Nullable TimedAttempt attempt;
+    /** The next attempt has begun, so that steps of this one are ignored. The owner sets it. */
+    private boolean over;
+
     private @Nullable NettyConnection connection;
     private @Nullable ChannelPromise lastWrite;
     private boolean acquired;
@@ -56,37 +53,21 @@ public final class Exchange implements ChannelFutureListener {
     private int writes;
     private long bytes;
     private long firstRead;
-    private long received;
-    private int status;
-    private boolean alone;
-    private boolean reusable;
 
-    /** @param loop owns the record; null if the call has no loop yet */
-    Exchange(@Nullable TimedCall record, @Nullable EventLoop loop) {
+    /** @param owner the loop that owns the record; null if the call has none yet */
+    Exchange(@Nullable TimedCall record, @Nullable Object owner) {
         this.record = record;
-        this.owner = loop;
-        if (record != null) {
-            record.attempt(record.startedAtMonoNanos());
-            attempt = record.current();
-        }
-    }
-
-    private Exchange(Exchange before) {
-        this.record = before.record;
-        this.owner = before.owner;
+        this.owner = owner;
     }
 
     /** Ends this attempt, and begins the next one of the call. */
     public Exchange next() {
-        TimedCall call = record;
-        if (call == null) {
-            return this;
-        }
-        Exchange next = new Exchange(this);
-        step(System.nanoTime(), (exchange, timed, at) -> {
+        long at = System.nanoTime();
+        Exchange next = new Exchange(record, owner);
+        step(timed -> {
+            over = true;
             timed.left(at);
             timed.attempt(at);
-            next.attempt = timed.current();
         });
         return next;
     }
@@ -103,53 +84,53 @@ public final class Exchange implements ChannelFutureListener {
 
     /** Makes the loop the owner of the record, unless it has an owner or the call has ended. */
     public void ownedBy(EventLoop loop) {
-        OWNER.compareAndSet(this, null, loop);
+        if (record != null) {
+            OWNER.compareAndSet(this, null, loop);
+        }
     }
 
-    /** Takes a step of this attempt. A step after the attempt has ended is ignored. */
-    public void step(long at, Step step) {
+    /** The record, if this thread takes its steps; else the step is to be given to {@link #step}. */
+    private @Nullable TimedCall owned() {
+        return owner instanceof EventLoop loop && loop.inEventLoop() && !over ? record : null;
+    }
+
+    /** Takes a step of this attempt, on the thread of the owner. A step after the attempt has ended is ignored. */
+    public void step(Consumer<TimedCall> step) {
         TimedCall call = record;
         if (call == null) {
             return;
         }
-        if (owner instanceof EventLoop loop) {
-            if (loop.inEventLoop()) {
-                take(call, at, step);
-            } else {
-                post(loop, call, at, step);
-            }
-        } else if (OWNER.compareAndSet(this, null, ENDED)) {
-            take(call, at, step);
+        if (owner == null && OWNER.compareAndSet(this, null, ENDED)) {
+            step.accept(call);
         } else if (owner instanceof EventLoop loop) {
-            post(loop, call, at, step);
+            if (loop.inEventLoop()) {
+                take(call, step);
+                return;
+            }
+            try {
+                loop.execute(() -> take(call, step));
+            } catch (RejectedExecutionException e) {
+                // The loop is shut down, so no other thread takes a step.
+                take(call, step);
+            }
         }
     }
 
-    private void post(EventLoop loop, TimedCall call, long at, Step step) {
-        try {
-            loop.execute(() -> take(call, at, step));
-        } catch (RejectedExecutionException e) {
-            // The loop is shut down, so no other thread takes a step.
-            take(call, at, step);
-        }
-    }
-
-    /** Without a current attempt, the record ignores all steps but the end of the call. */
-    private void take(TimedCall call, long at, Step step) {
-        TimedAttempt now = call.current();
-        if (now == null || now == attempt) {
-            step.take(this, call, at);
+    private void take(TimedCall call, Consumer<TimedCall> step) {
+        if (!over) {
+            step.accept(call);
         }
     }
 
     /** The call has its answer. Ignored after the call has ended. */
     public void completed(long at) {
-        step(at, (exchange, timed, time) -> timed.completed(time));
+        step(timed -> timed.completed(at));
     }
 
     /** The caller cancels the call. Ignored after the call has ended. */
     public void cancelled() {
-        step(System.nanoTime(), (exchange, timed, time) -> timed.cancelled(time));
+        long at = System.nanoTime();
+        step(timed -> timed.cancelled(at));
     }
 
     /**
@@ -158,8 +139,8 @@ public final class Exchange implements ChannelFutureListener {
      * @param own returns the kind of an error that only the client's library throws, or null
      */
     public void failed(Throwable error, Function<Throwable, @Nullable ErrorKind> own) {
-        ErrorKind kind = record == null ? ErrorKind.OTHER : ErrorKinds.of(error, own);
-        step(System.nanoTime(), (exchange, timed, time) -> timed.failed(time, kind, error));
+        long at = System.nanoTime();
+        step(timed -> timed.failed(at, ErrorKinds.of(error, own), error));
     }
 
     /**
@@ -168,28 +149,29 @@ public final class Exchange implements ChannelFutureListener {
      * @param since when the connection became idle; 0 for a new connection
      * @param number of the request on the connection, from 1
      */
-    void serve(NettyConnection by, ConnectTimes times, long since, int number) {
+    void serve(NettyConnection by, long since, int number) {
         connection = by;
         ordinal = number;
         free = since;
-        if (number > 1 || times.serve(this)) {
-            acquired();
+        if (number > 1 || by.connect().serve(this)) {
+            acquired(by);
         }
     }
 
     /** The connection is ready. */
-    private void acquired() {
-        NettyConnection by = connection;
-        if (by == null) {
-            return;
-        }
+    private void acquired(NettyConnection by) {
         acquired = true;
         by.probes();
-        step(0, (exchange, timed, none) -> exchange.acquired(timed, by));
+        TimedCall call = owned();
+        if (call != null) {
+            acquired(call, by);
+        } else {
+            step(timed -> acquired(timed, by));
+        }
     }
 
     private void acquired(TimedCall timed, NettyConnection by) {
-        timed.proxy(by.times().proxy());
+        timed.proxy(by.connect().proxy());
         // The connection was idle until this attempt began. If it was in use then, the attempt waited for it.
         long until = timed.attemptStartedAt();
         if (ordinal > 1 && free > until) {
@@ -201,9 +183,11 @@ public final class Exchange implements ChannelFutureListener {
 
     /** The connection is ready. A client may have written the request before, which left with the last step of the connect. */
     void connected() {
-        acquired();
+        if (connection != null) {
+            acquired(connection);
+        }
         if (writes > 0) {
-            step(System.nanoTime(), (exchange, timed, at) -> timed.begin(Phase.SEND, at));
+            begins(System.nanoTime());
         }
         if (sent) {
             sent();
@@ -212,7 +196,7 @@ public final class Exchange implements ChannelFutureListener {
 
     /** The client writes the head. */
     void writes(HttpRequest head) {
-        keepsAlive = record == null || !record.wantsEvents() || HttpUtil.isKeepAlive(head);
+        keepsAlive = record != null && HttpUtil.isKeepAlive(head);
         isHead = HttpMethod.HEAD.equals(head.method());
     }
 
@@ -246,9 +230,9 @@ public final class Exchange implements ChannelFutureListener {
 
     /** Calls listeners only on the loop's thread, where a tracer's scope is current. */
     void requestWrite() {
-        TimedCall call = record;
-        if (call != null && call.wantsWrite() && owner instanceof EventLoop loop && loop.inEventLoop()) {
-            step(0, (exchange, timed, at) -> timed.requestWrite());
+        TimedCall call = owned();
+        if (call != null) {
+            call.requestWrite();
         }
     }
 
@@ -262,13 +246,22 @@ public final class Exchange implements ChannelFutureListener {
     private void flushes(long at) {
         pending = false;
         if (writes++ == 0 && acquired) {
-            step(at, (exchange, timed, time) -> timed.begin(Phase.SEND, time));
+            begins(at);
+        }
+    }
+
+    private void begins(long at) {
+        TimedCall call = owned();
+        if (call != null) {
+            call.begin(Phase.SEND, at, null);
+        } else {
+            step(timed -> timed.begin(Phase.SEND, at, null));
         }
     }
 
     /** The client writes the end of the request. */
     ChannelPromise last(ChannelPromise write) {
-        if (record == null || released) {
+        if (record == null) {
             return write;
         }
         lastWrite = write.unvoid();
@@ -298,7 +291,15 @@ public final class Exchange implements ChannelFutureListener {
     }
 
     private void sent() {
-        step(System.nanoTime(), (exchange, timed, at) -> timed.requestEnd(at, exchange.bytes, exchange.writes));
+        long at = System.nanoTime();
+        TimedCall call = owned();
+        if (call != null) {
+            call.requestEnd(at, bytes, writes);
+        } else {
+            long size = bytes;
+            int count = writes;
+            step(timed -> timed.requestEnd(at, size, count));
+        }
     }
 
     /** The channel read bytes of the answer. */
@@ -311,7 +312,8 @@ public final class Exchange implements ChannelFutureListener {
     /** The bytes so far are an interim answer. The final answer begins with the next bytes. */
     void interim(int code) {
         firstRead = 0;
-        step(System.nanoTime(), (exchange, timed, at) -> timed.informational(at, code));
+        long at = System.nanoTime();
+        step(timed -> timed.informational(at, code));
     }
 
     /**
@@ -321,26 +323,34 @@ public final class Exchange implements ChannelFutureListener {
      * @param single whether no other request is in flight: only then the kernel's counters belong to this request
      */
     void head(int code, boolean empty, long lastRead, boolean single) {
-        status = code;
-        alone = single;
-        step(firstRead == 0 ? lastRead : firstRead, (exchange, timed, at) -> exchange.head(timed, at));
+        long at = firstRead == 0 ? lastRead : firstRead;
+        TimedCall call = owned();
+        if (call != null) {
+            head(call, at, code, single);
+        } else {
+            step(timed -> head(timed, at, code, false));
+        }
         if (isHead || empty) {
             responseEnd(lastRead, 0);
         }
     }
 
-    private void head(TimedCall timed, long at) {
+    private void head(TimedCall timed, long at, int code, boolean single) {
         timed.responseStart(at);
         NettyConnection by = connection;
-        if (alone && by != null && by.loop().inEventLoop()) {
-            by.probed(timed);
+        if (single && by != null) {
+            by.probed(timed, writes);
         }
-        timed.headersEnd(status);
+        timed.headersEnd(code);
     }
 
     void responseEnd(long at, long size) {
-        received = size;
-        step(at, (exchange, timed, time) -> timed.responseEnd(time, exchange.received));
+        TimedCall call = owned();
+        if (call != null) {
+            call.responseEnd(at, size);
+        } else {
+            step(timed -> timed.responseEnd(at, size));
+        }
     }
 
     /**
@@ -353,8 +363,12 @@ public final class Exchange implements ChannelFutureListener {
             return false;
         }
         released = true;
-        reusable = again && keepsAlive;
-        step(at, (exchange, timed, time) -> timed.connectionReleased(time, exchange.reusable));
+        TimedCall call = owned();
+        if (call != null) {
+            call.connectionReleased(at, again && keepsAlive);
+        } else {
+            step(timed -> timed.connectionReleased(at, again && keepsAlive));
+        }
         return true;
     }
 }

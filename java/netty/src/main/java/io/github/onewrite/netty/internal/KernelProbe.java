@@ -1,5 +1,6 @@
 package io.github.onewrite.netty.internal;
 
+import io.github.onewrite.Cause;
 import io.github.onewrite.Kernel;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
@@ -65,8 +66,9 @@ final class KernelProbe {
      * Reads the evidence at the first byte of the response, if it can be read.
      *
      * @param waitedNanos since the last write returned
+     * @param writes in which the request was handed over
      */
-    void end(TimedCall call, long waitedNanos) {
+    void end(TimedCall call, long waitedNanos, int writes) {
         ByteBuffer since = before;
         ByteBuffer now = read();
         before = now;
@@ -74,17 +76,21 @@ final class KernelProbe {
             return;
         }
         long sinceSent = TimeUnit.MILLISECONDS.toNanos(unsigned(now, LAST_DATA_SENT_MS));
+        long held = Math.max(0, waitedNanos - sinceSent);
         long minRtt = unsigned(now, MIN_RTT_US);
         long segments = grown(since, now, DATA_SEGS_OUT);
+        long retransmits = grown(since, now, TOTAL_RETRANS);
+        long windowLimited =
+                TimeUnit.MICROSECONDS.toNanos(now.getLong(RWND_LIMITED_US) - since.getLong(RWND_LIMITED_US));
+        boolean nagle = writes > 1 && Boolean.FALSE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY));
         call.kernel(
                 new Kernel(
                         segments == 0 ? -1 : segments,
                         unsigned(now, RTT_US),
                         minRtt == 0 ? -1 : minRtt,
-                        grown(since, now, TOTAL_RETRANS),
-                        Math.max(0, waitedNanos - sinceSent)),
-                TimeUnit.MICROSECONDS.toNanos(now.getLong(RWND_LIMITED_US) - since.getLong(RWND_LIMITED_US)),
-                () -> Boolean.FALSE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY)));
+                        retransmits,
+                        held),
+                Cause.of(waitedNanos, held, retransmits, windowLimited, nagle));
     }
 
     /** Sets TCP_QUICKACK after each read: the kernel resets it. */

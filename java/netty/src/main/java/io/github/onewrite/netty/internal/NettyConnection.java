@@ -1,11 +1,9 @@
 package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.Outcome;
-import io.github.onewrite.internal.SocketCounts;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.EventLoop;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.HttpHeaderNames;
@@ -17,6 +15,7 @@ import io.netty.util.AttributeKey;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -34,7 +33,7 @@ public final class NettyConnection {
     private final Channel channel;
     private final NettySetup setup;
     private final boolean endedByClient;
-    private final ConnectTimes times;
+    private final ConnectHandler connect;
     private final @Nullable KernelProbe probe;
     private final Placement placement;
 
@@ -53,11 +52,15 @@ public final class NettyConnection {
     private @Nullable Throwable error;
 
     private NettyConnection(
-            Channel channel, NettySetup setup, String host, Function<Channel, @Nullable Exchange> openers) {
+            Channel channel,
+            NettySetup setup,
+            String host,
+            @Nullable AtomicLong nodelay,
+            Function<Channel, @Nullable Exchange> openers) {
         this.channel = channel;
         this.setup = setup;
         this.endedByClient = setup.endedByClient();
-        this.times = new ConnectTimes(channel, host, openers);
+        this.connect = new ConnectHandler(this, channel, host, nodelay, openers);
         this.probe = probeOf(channel);
         this.placement = new Placement(this, channel.pipeline(), setup.switches());
     }
@@ -74,15 +77,15 @@ public final class NettyConnection {
             Channel channel,
             NettySetup setup,
             String host,
-            @Nullable SocketCounts nodelay,
+            @Nullable AtomicLong nodelay,
             Function<Channel, @Nullable Exchange> openers) {
         NettyConnection known = of(channel);
         if (known != null) {
             return known;
         }
-        NettyConnection connection = new NettyConnection(channel, setup, host, openers);
+        NettyConnection connection = new NettyConnection(channel, setup, host, nodelay, openers);
         channel.attr(KEY).set(connection);
-        channel.pipeline().addFirst(ConnectHandler.NAME, new ConnectHandler(connection, nodelay));
+        channel.pipeline().addFirst(ConnectHandler.NAME, connection.connect);
         return connection;
     }
 
@@ -101,12 +104,8 @@ public final class NettyConnection {
         return id;
     }
 
-    ConnectTimes times() {
-        return times;
-    }
-
-    EventLoop loop() {
-        return channel.eventLoop();
+    ConnectHandler connect() {
+        return connect;
     }
 
     @Nullable
@@ -121,11 +120,11 @@ public final class NettyConnection {
         }
     }
 
-    /** The answer begins. */
-    void probed(TimedCall timed) {
+    /** The answer begins, to a request that was handed over in that many writes. */
+    void probed(TimedCall timed, int writes) {
         long waited = timed.waited();
         if (probe != null && waited >= 0) {
-            probe.end(timed, waited);
+            probe.end(timed, waited, writes);
         }
     }
 
@@ -165,17 +164,17 @@ public final class NettyConnection {
      * @param address {@code host:port}
      */
     public void proxy(String address) {
-        times.proxy(address);
+        connect.proxy(address);
     }
 
     /** The connection is made for this call, which gets the steps as they come. */
     public void madeFor(Exchange exchange) {
-        times.madeFor(exchange);
+        connect.madeFor(exchange);
     }
 
     /** The client resolves the name that this was attached with. */
     public void resolving() {
-        times.resolving();
+        connect.resolving();
     }
 
     /** The channel is given back to its pool. */
@@ -194,12 +193,12 @@ public final class NettyConnection {
             }
             return;
         }
-        // The handlers of a customizer without hooks do not take times.
+        // The handlers of a customizer without hooks do not take connect.
         placement.place(true);
         // That of the connect is the first call's.
         error = requests == 1 ? error : null;
         exchange.ownedBy(channel.eventLoop());
-        exchange.serve(this, times, freeSince, requests);
+        exchange.serve(this, freeSince, requests);
         if (!endedByClient && !channel.isOpen()) {
             closed();
         }
@@ -230,8 +229,8 @@ public final class NettyConnection {
         }
         // Else the target is the whole URL, for a proxy.
         String before = request.uri().startsWith("/") ? origin(request.headers().get(HttpHeaderNames.HOST, "")) : "";
-        long connect = setup.begunByConnect() && requests == 0 ? times.started() : 0;
-        long at = connect == 0 ? System.nanoTime() : connect;
+        long connected = setup.begunByConnect() && requests == 0 ? connect.started() : 0;
+        long at = connected == 0 ? System.nanoTime() : connected;
         return setup.begin(request.method().name(), before, request.uri(), null, channel.eventLoop(), at);
     }
 
@@ -241,9 +240,9 @@ public final class NettyConnection {
             return false;
         }
         if (setup.begunByConnect() && requests == 0) {
-            times.tunnel();
+            connect.tunnel();
         }
-        return times.tunnels();
+        return connect.tunnels();
     }
 
     /** Scheme and authority of the URLs. */
@@ -281,13 +280,7 @@ public final class NettyConnection {
     public void attemptEnded(boolean reusable, @Nullable Throwable why) {
         long at = System.nanoTime();
         if (served.release(at, reusable)) {
-            served.step(at, (exchange, timed, time) -> {
-                if (why == null) {
-                    timed.left(time);
-                } else {
-                    timed.attemptEnd(time, Outcome.ERROR, why);
-                }
-            });
+            served.step(timed -> timed.attemptEnd(at, why == null ? Outcome.OK : Outcome.ERROR, why));
         }
         served = Exchange.UNTIMED;
     }
@@ -305,8 +298,8 @@ public final class NettyConnection {
         Throwable why = cause instanceof CodecException ? cause : new DecoderException(cause);
         error(why);
         fail(reading(), why);
-        if (times.tunnels()) {
-            times.failed(why);
+        if (connect.tunnels()) {
+            connect.failed(why);
         }
     }
 

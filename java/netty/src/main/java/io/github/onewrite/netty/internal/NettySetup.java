@@ -6,6 +6,7 @@ import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.Setup;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.bootstrap.Bootstrap;
+import io.netty.bootstrap.BootstrapConfig;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
@@ -78,13 +79,12 @@ public final class NettySetup {
 
     /** See {@code OnewriteNetty.apply}. With Netty's resolver of nothing, as for a tunnel, no name is looked up. */
     public Bootstrap apply(Bootstrap bootstrap) {
-        boolean resolves =
-                !NoopAddressResolverGroup.INSTANCE.equals(bootstrap.config().resolver());
-        return resolves
-                        && bootstrap.config().remoteAddress() instanceof InetSocketAddress remote
-                        && remote.isUnresolved()
-                ? apply(bootstrap, remote.getHostString())
-                : apply(bootstrap, "");
+        BootstrapConfig config = bootstrap.config();
+        boolean resolves = !NoopAddressResolverGroup.INSTANCE.equals(config.resolver());
+        if (resolves && config.remoteAddress() instanceof InetSocketAddress remote && remote.isUnresolved()) {
+            return apply(bootstrap, remote.getHostString());
+        }
+        return apply(bootstrap, "");
     }
 
     /**
@@ -119,7 +119,7 @@ public final class NettySetup {
 
     private void placeOrAwait(NettyConnection connection, ChannelPipeline pipeline) {
         if (!connection.place() && pipeline.get(CodecAwaiter.NAME) == null) {
-            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, setup.counts()));
+            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, setup.notJoined));
         }
     }
 
@@ -170,7 +170,7 @@ public final class NettySetup {
         String host = channel.hasAttr(HOST) ? channel.attr(HOST).get() : "";
         boolean nodelay = channel.hasAttr(NODELAY) && channel.attr(NODELAY).get();
         NettyConnection connection =
-                NettyConnection.attach(channel, this, host, nodelay ? setup.counts() : null, any -> null);
+                NettyConnection.attach(channel, this, host, nodelay ? setup.withoutNodelay : null, any -> null);
         if (!host.isEmpty()) {
             connection.resolving();
         }
@@ -195,7 +195,11 @@ public final class NettySetup {
 
     Exchange begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop, long at) {
         TimedCall timed = TimedCall.start(ready(), method, url, target, tag, at);
-        return timed == null ? Exchange.UNTIMED : new Exchange(timed, loop);
+        if (timed == null) {
+            return Exchange.UNTIMED;
+        }
+        timed.attempt(at);
+        return new Exchange(timed, loop);
     }
 
     /** The hooks, made once: a call copies nothing. */

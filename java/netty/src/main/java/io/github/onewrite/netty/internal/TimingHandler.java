@@ -57,7 +57,7 @@ final class TimingHandler extends Joiner {
                 ? known
                 : !isContent && message instanceof HttpResponse other ? other : null;
         if (response != null) {
-            ofTunnel = connection.times().tunnels();
+            ofTunnel = connection.connect().tunnels();
             if (!ofTunnel) {
                 head(response);
             }
@@ -67,7 +67,7 @@ final class TimingHandler extends Joiner {
             ofTunnel = !(message instanceof LastHttpContent);
             ctx.fireChannelRead(message);
             if (response != null && response.status().codeClass() == HttpStatusClass.SUCCESS) {
-                connection.times().connected();
+                connection.connect().connected();
             }
             return;
         }
