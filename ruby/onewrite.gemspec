@@ -29,10 +29,9 @@ Gem::Specification.new do |spec|
     lib/onewrite/net_http/patch.rb lib/onewrite/net_http/request.rb lib/onewrite/net_http/response.rb
     lib/onewrite/net_http/session.rb lib/onewrite/net_http/socket.rb lib/onewrite/opentelemetry.rb
     lib/onewrite/opentelemetry/attributes.rb lib/onewrite/opentelemetry/instruments.rb
-    lib/onewrite/opentelemetry/log_event.rb lib/onewrite/opentelemetry/recorder.rb lib/onewrite/timing/cause.rb
-    lib/onewrite/timing/events.rb lib/onewrite/timing/hooks.rb lib/onewrite/timing/kernel.rb
-    lib/onewrite/timing/plain.rb lib/onewrite/timing/record.rb lib/onewrite/timing/redact.rb lib/onewrite/version.rb
-    lib/onewrite/wire/body.rb lib/onewrite/wire/nodelay.rb lib/onewrite/wire/quickack.rb
+    lib/onewrite/opentelemetry/log_event.rb lib/onewrite/timing/events.rb lib/onewrite/timing/hooks.rb
+    lib/onewrite/timing/kernel.rb lib/onewrite/timing/record.rb lib/onewrite/timing/redact.rb lib/onewrite/version.rb
+    lib/onewrite/wire/body.rb lib/onewrite/wire/nodelay.rb
   ]
   spec.extra_rdoc_files = ["README.md"]
 end

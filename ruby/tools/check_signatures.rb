@@ -15,10 +15,10 @@ PUBLIC = [
 
 # The steps of a call, which the adapter's own methods take.
 LIVE = %i[
-  path path= index= method= tls_start= tls_end= status= response_start= response_end response_end= bytes_received=
-  sending request_end request_end= session session= outer outer= hook hook= listeners listeners=
-  attempt_to_h as_attempt name listen just_opened? attempt connected acquired sent waited informed answered
-  emit_headers emit_end finish emit
+  path path= socket= conn_id= conn_requests= idle_since= proxy= index= method= tls_start= tls_end= status= response_start=
+  response_end response_end= bytes_received= request_end request_end= session session= outer outer= hook hook=
+  listeners listeners= attempt_to_h as_attempt name just_opened? attempt connected emit_acquired sending sent waited
+  informed answered emit_headers emit_end finish emit
 ].freeze
 
 loader = RBS::EnvironmentLoader.new

@@ -74,6 +74,6 @@ module Onewrite
     end
   end
 
-  private_constant :BaseVersion, :Cause, :Clients, :Clock, :ErrorKind, :Hooks, :Install, :Plain, :Redact, :Reference, :TcpInfo,
+  private_constant :BaseVersion, :Clients, :Clock, :ErrorKind, :Hooks, :Install, :Plain, :Redact, :Reference, :TcpInfo,
                    :Wire
 end

@@ -3,8 +3,9 @@
 require "onewrite/api"
 require "onewrite/config"
 require "onewrite/install"
+require "onewrite/opentelemetry/attributes"
+require "onewrite/opentelemetry/instruments"
 require "onewrite/opentelemetry/log_event"
-require "onewrite/opentelemetry/recorder"
 require "onewrite/timing/hooks"
 
 module Onewrite
@@ -58,6 +59,60 @@ module Onewrite
       rescue LoadError => e
         raise LoadError, "onewrite/opentelemetry needs the gem opentelemetry-api (#{e.message}): add " \
                          "gem \"opentelemetry-sdk\" to the Gemfile"
+      end
+    end
+
+    # The hook: gets each record at the end of its call. Instrumentation of Net::HTTP wraps `request`, so its span is still
+    # current and open then, whichever of the two was loaded first.
+    class Recorder
+      # Values of http.request.method in metrics; any other is `_OTHER` (semantic conventions for HTTP).
+      METHODS = %w[CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE].freeze
+      WAIT = %w[http.request.method server.address server.port].freeze
+      SERVER = %w[server.address server.port].freeze
+      private_constant :METHODS, :WAIT, :SERVER
+
+      def initialize(log_event)
+        @log_event = log_event
+      end
+
+      def call(timing)
+        return if untraced?
+
+        attributes = Attributes.of_call(timing)
+        phases = Attributes.of_phases(timing)
+        span = ::OpenTelemetry::Trace.current_span
+        span.add_attributes(phases) if span.recording?
+        @log_event.emit(timing, attributes.merge(phases)) if @log_event
+        measure(timing, attributes)
+      end
+
+      private
+
+      # Whether the program, or the SDK for its exporters, wants this request left out. Recording an exporter's own requests
+      # would loop.
+      def untraced?
+        defined?(::OpenTelemetry::Common::Utilities) && ::OpenTelemetry::Common::Utilities.respond_to?(:untraced?) &&
+          ::OpenTelemetry::Common::Utilities.untraced?
+      end
+
+      def measure(timing, attributes)
+        instruments = Instruments.now or return
+
+        attributes["http.request.method"] = "_OTHER" unless METHODS.include?(timing.method)
+        timing.attempts.each do |attempt|
+          wait(instruments, attempt, attributes.select { |name, _| WAIT.include?(name) })
+          next if attempt.reused.nil? # it got no connection
+
+          server = attributes.select { |name, _| SERVER.include?(name) }
+          instruments.requests.add(1, attributes: server.merge("onewrite.reused" => attempt.reused))
+        end
+      end
+
+      def wait(instruments, attempt, attributes)
+        return unless attempt.wait_ns
+
+        attributes["onewrite.cause"] = attempt.cause.to_s if attempt.cause
+        instruments.wait.record(attempt.wait_ns / 1e9, attributes: attributes)
       end
     end
   end

@@ -3,7 +3,7 @@
 require "onewrite/config"
 require "onewrite/net_http/socket"
 require "onewrite/wire/body"
-require "onewrite/wire/quickack"
+require "onewrite/wire/nodelay"
 
 module Onewrite
   module NetHTTP
@@ -22,8 +22,8 @@ module Onewrite
         # A request without a body is one write already.
         return onewrite_stock_exec(sock, ver, path) unless call || limit > 0 || settings.quickack
 
-        chunks = limit > 0
-        if chunks && !@body && (waits = onewrite_waits)
+        chunks = limit > 0 && !@body
+        if chunks && (waits = onewrite_waits)
           limit = 0
           chunks = waits == :chunk
         end
@@ -33,14 +33,9 @@ module Onewrite
           relative = String === path && path.getbyte(0) == 47
           call.path = relative ? path : @path
         end
-        begin
-          result = sock.onewrite_send(limit, chunks) { onewrite_stock_exec(sock, ver, path) }
-        rescue Errno::EPIPE
-          call.sent(sock) if call # Net::HTTP goes on to read the answer
-          raise
-        end
+        result = sock.onewrite_send(limit, chunks) { onewrite_stock_exec(sock, ver, path) }
         call.sent(sock) if call
-        Wire::Quickack.set(sock.onewrite_tcp) if settings.quickack
+        Wire::Nodelay.quickack(sock.onewrite_tcp) if settings.quickack
         result
       end
     end

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "onewrite/net_http/socket"
-require "onewrite/timing/cause"
 require "onewrite/timing/record"
 require "onewrite/wire/nodelay"
 
@@ -19,16 +18,18 @@ module Onewrite
         call = sock.onewrite_call if Socket === sock
         return onewrite_stock_read_status_line(sock) unless call
 
-        sock.onewrite_fill
+        sock.__send__(:rbuf_fill) if sock.rbuf.bytesize <= (sock.rbuf_offset || 0)
         now = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
         sent = call.request_end
         if sent && now - sent > Timing::SOON_NS
-          call.waited(sock, (Wire::Nodelay.on?(sock.onewrite_tcp) if now - sent >= Cause::LONG_NS))
+          call.waited(sock, (Wire::Nodelay.on?(sock.onewrite_tcp) if now - sent >= Timing::LONG_NS))
         end
         line = onewrite_stock_read_status_line(sock)
         status = line[1].to_i
-        return call.informed(status, now) && line if status >= 100 && status < 200
-
+        if status >= 100 && status < 200
+          call.informed(status, now)
+          return line
+        end
         call.sent(sock, now) unless sent # the server answered before the request was written to its end
         call.status = status
         call.response_start = now

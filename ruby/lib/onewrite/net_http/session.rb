@@ -4,6 +4,7 @@ require "onewrite/config"
 require "onewrite/errors"
 require "onewrite/net_http/socket"
 require "onewrite/timing/hooks"
+require "onewrite/timing/kernel"
 require "onewrite/timing/record"
 require "onewrite/timing/redact"
 require "onewrite/wire/nodelay"
@@ -81,14 +82,14 @@ module Onewrite
 
         onewrite_adopt
         @socket.onewrite_by_library = true if Socket === @socket
-        call = Thread.current[CALL]
-        call.connected(Clock.now) if Timing === call && call.session.equal?(self)
+        call = onewrite_call
+        call.connected(Clock.now) if call
       end
 
       # The TLS handshake. In Net::Protocol since Ruby 2.3; before that the handshake is part of `connect`.
       def ssl_socket_connect(socket, timeout)
-        call = Thread.current[CALL]
-        return onewrite_stock_ssl_socket_connect(socket, timeout) unless Timing === call && call.session.equal?(self)
+        call = onewrite_call
+        return onewrite_stock_ssl_socket_connect(socket, timeout) unless call
 
         call.tls_start = Clock.now
         result = onewrite_stock_ssl_socket_connect(socket, timeout)
@@ -99,13 +100,13 @@ module Onewrite
       # `start` connects outside of any request.
       # Why this method: it wraps `connect` and is called for `start` alone.
       # Not known here: the request that will use the connection. The record of a `start` that fails has an empty method.
-      def do_start
+      def do_start # rubocop:disable Metrics/MethodLength
         outer = Thread.current[CALL]
         hooks = onewrite_hooks(outer)
         return onewrite_stock_do_start unless hooks
 
+        call = Timing.new(onewrite_origin, Clock.anchor, self, outer)
         begin
-          call = Timing.new(onewrite_origin, Clock.anchor, self, outer)
           Thread.current[CALL] = call
           onewrite_stock_do_start
           onewrite_adopt
@@ -115,13 +116,17 @@ module Onewrite
         rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
           raise
         ensure
-          if started || call.nil?
+          if started
             Thread.current[CALL] = outer
           else
             call.path = "/"
             call.listeners = hooks.listeners unless hooks.listeners.empty?
             call.connected(nil)
-            onewrite_end(call, hooks, outer) { call.finish(nil, e, false) }
+            begin
+              call.finish(nil, e, false)
+            ensure
+              Hooks.give(hooks.timings, call, Hooks::Running.new(nil, outer))
+            end
           end
         end
       end
@@ -153,9 +158,17 @@ module Onewrite
           return unless Socket === @socket
         end
         socket = @socket
-        socket.onewrite_requests += 1
+        requests = socket.onewrite_requests += 1
         socket.onewrite_call = call
-        call.acquired(socket, socket.onewrite_common ||= onewrite_common) if call
+        return unless call
+
+        call.socket = socket
+        call.conn_id = socket.onewrite_id
+        call.conn_requests = requests
+        call.idle_since = socket.onewrite_idle_since
+        call.proxy = (socket.onewrite_common ||= onewrite_common)[2]
+        socket.onewrite_counters ||= [TcpInfo.read(socket.onewrite_tcp), requests - 1]
+        call.emit_acquired if call.listeners
       end
 
       # One request with its repetitions.
@@ -183,7 +196,7 @@ module Onewrite
           raise SessionInUseError if (busy = before.onewrite_call) && busy.hook
 
           opening = before.onewrite_opening
-          before.onewrite_opening = nil if opening
+          before.onewrite_opening = nil
         end
         unless hooks
           before.onewrite_call = nil if before && before.onewrite_call # of the request in whose block this one is made
@@ -204,7 +217,10 @@ module Onewrite
             end
             thread[CALL] = call
             before.onewrite_call = call if before
-            call.listen(hooks.listeners, req) unless hooks.listeners.empty?
+            unless hooks.listeners.empty?
+              call.listeners = hooks.listeners
+              call.name(req)
+            end
           end
           result =
             if block_given? # not `block`, which makes a Proc and moves the variables of its callers to the heap
@@ -231,22 +247,15 @@ module Onewrite
           raise
         ensure
           onewrite_give_up(req, response, socket) unless finished || !settings.wire
-          if call && call.frozen?
+          if call
             @socket.onewrite_call = (outer if Timing === outer && outer.session.equal?(self)) if Socket === @socket
-            Hooks.report(hooks.timings, call, outer)
-          elsif call
-            onewrite_end(call, hooks, outer) { call.finish(req, e, inside && Thread.current.status != "aborting") }
+            begin
+              call.finish(req, e, inside && Thread.current.status != "aborting") unless call.frozen?
+            ensure
+              Hooks.give(hooks.timings, call, Hooks::Running.new(nil, outer))
+            end
           end
         end
-      end
-
-      # Seals and reports a call that failed or was given up.
-      # @yield to seal it
-      def onewrite_end(call, hooks, outer)
-        @socket.onewrite_call = (outer if Timing === outer && outer.session.equal?(self)) if Socket === @socket
-        yield
-      ensure
-        Hooks.report(hooks.timings, call, outer)
       end
 
       # @param outer [Timing, Hooks::Running, nil] the call in whose block this one is made, or the hook that makes it
@@ -259,8 +268,6 @@ module Onewrite
         options = onewrite_options
         set = Hooks.with(options[:timing], options[:listener])
         set && outer ? set.without(Hooks.running(outer)) : set
-      rescue Ractor::IsolationError # hooks belong to the main Ractor
-        nil
       end
 
       # @return [Timing, nil] this session's call under way
@@ -311,13 +318,8 @@ module Onewrite
         settings = Config.current
         choice = onewrite_nodelay
         nodelay = settings.wire && (!choice.nil? || settings.nodelay)
-        if Socket.takes?(socket) && !frozen?
-          @socket = socket = Socket.take_over(socket)
-          tcp = socket.onewrite_tcp
-        elsif nodelay
-          tcp = Wire::Nodelay.tcp(socket.io)
-        end
-        Wire::Nodelay.set(tcp, choice != false) if nodelay
+        @socket = Socket.take_over(socket) if Socket.takes?(socket) && !frozen?
+        Wire::Nodelay.set(Wire::Nodelay.tcp(socket.io), choice != false) if nodelay
       end
     end
   end

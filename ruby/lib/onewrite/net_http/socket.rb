@@ -59,6 +59,10 @@ module Onewrite
       attr_reader :onewrite_tcp
       # @return [Boolean] whether a request is written in part
       attr_reader :onewrite_sending
+      # @return [String] what was read; from net-protocol 0.2.1 on, what was taken from it stays there, before an offset
+      attr_reader :rbuf
+      # @return [Integer, nil]
+      attr_reader :rbuf_offset
       # @return [Integer] bytes and writes of the last request
       attr_reader :onewrite_bytes, :onewrite_writes
       # @return [Integer] requests begun
@@ -80,7 +84,7 @@ module Onewrite
 
       # Writes one request in the block.
       # @param limit [Integer] most bytes to join; 0 joins nothing
-      # @param chunks [Boolean] whether the parts of a chunk are one write
+      # @param chunks [Boolean] whether the parts of a chunk are one write; false also for a body of one String
       def onewrite_send(limit, chunks)
         @onewrite_limit = limit
         @onewrite_held = limit > 0 && !@debug_output ? EMPTY : nil
@@ -101,7 +105,7 @@ module Onewrite
         @onewrite_sending = false # unless a Fiber is never resumed
       end
 
-      # Writes one String now and makes no Array. Its `super` is the library's `write`, under its second name too.
+      # Writes one String now. Its `super` is the library's `write`, under its second name too.
       def write(str)
         (call = @onewrite_call) && call.sending if @onewrite_writes == 0
         @onewrite_writes += 1
@@ -121,34 +125,31 @@ module Onewrite
           strs = onewrite_chunk(strs)
           return strs if strs.is_a?(Integer)
         end
-        str = strs[0]
-        exact = strs.size == 1 && str.instance_of?(String)
         if held
+          str = strs[0]
+          exact = strs.size == 1 && str.instance_of?(String)
           if exact && held.bytesize + str.bytesize <= @onewrite_limit
-            @onewrite_held = Encoding.compatible?(held, str) ? held + str : [held, str].pack("a*a*")
-            return str.bytesize
+            joined = Encoding.compatible?(held, str) ? held + str : [held, str].pack("a*a*")
+            last = !@onewrite_chunks && !held.empty? # the body is one String
+            @onewrite_held = last ? nil : joined
+            return str.bytesize unless last
+
+            strs = [joined]
+          elsif exact && !held.empty?
+            return onewrite_write_first(held, str)
+          else
+            onewrite_flush
+            @onewrite_held = nil
           end
-          return onewrite_write_first(held, str) if exact && !held.empty?
-
-          onewrite_flush
-          @onewrite_held = nil
         end
-        return onewrite_put(str) if strs.size == 1
-
         (call = @onewrite_call) && call.sending if @onewrite_writes == 0
         @onewrite_writes += 1
         size = super(*strs)
         @onewrite_bytes += size if size.is_a?(Integer)
-        size
+        joined ? str.bytesize : size
       end
       alias << write
       private :onewrite_put
-
-      # Reads more, unless something is left of what was read. From net-protocol 0.2.1 on that stays in the buffer, before an
-      # offset.
-      def onewrite_fill
-        rbuf_fill if @rbuf.bytesize <= (defined?(@rbuf_offset) ? @rbuf_offset : 0)
-      end
 
       # Whoever takes the io may write to it or wait for it.
       def io

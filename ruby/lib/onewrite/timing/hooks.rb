@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "onewrite/config"
+require "onewrite/timing/events"
 
 module Onewrite
   # A hook that holds for all sessions, as {Onewrite.on_timing} and {Onewrite.add_listener} return it.
@@ -85,6 +86,8 @@ module Onewrite
 
         timings, listeners = set ? [set.timings, set.listeners] : [NONE, NONE]
         Set.new(NONE, timing ? timings + [timing] : timings, listener ? listeners + [listener] : listeners)
+      rescue StandardError # Ractor::IsolationError: hooks belong to the main Ractor
+        nil
       end
 
       # @param call [Timing, Running, nil]
@@ -98,39 +101,27 @@ module Onewrite
         hooks
       end
 
-      # Gives an event to the listeners of a call.
-      def emit(call, event)
-        each(call.listeners, call) { |listener| listener.on_event(event) }
-      end
-
-      # Gives a record to the blocks, when its connection is free again.
-      # @param outer [Timing, Running, nil] what was under way before the call
-      def report(timings, record, outer)
-        return if timings.empty?
-
-        Thread.current[CALL] = running = Running.new(nil, outer)
-        each(timings, running) { |block| block.call(record) }
-      ensure
-        Thread.current[CALL] = outer
-      end
-
-      private
-
+      # Gives an event to listeners, or a record to blocks, when its connection is free again.
       # @param running [Timing, Running] notes which of *targets* runs
-      def each(targets, running)
+      def give(targets, given, running)
+        event = Event === given
+        Thread.current[CALL] = running unless event
         at = 0
         while at < targets.size
           running.hook = target = targets[at]
           at += 1
           begin
-            yield target
+            event ? target.on_event(given) : target.call(given)
           rescue StandardError, ScriptError, SystemStackError => e
             failed(e)
           end
         end
       ensure
         running.hook = nil
+        Thread.current[CALL] = running.outer unless event
       end
+
+      private
 
       def failed(error)
         return if (@errors += 1) > 1

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "socket"
-require "onewrite/timing/plain"
+require "onewrite/timing/events"
 
 module Onewrite
   # Linux's counters of a connection (tcp(7) TCP_INFO).

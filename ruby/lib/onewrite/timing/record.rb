@@ -1,11 +1,9 @@
 # frozen_string_literal: true
 
 require "onewrite/errors"
-require "onewrite/timing/cause"
 require "onewrite/timing/events"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
-require "onewrite/timing/plain"
 require "onewrite/timing/redact"
 
 module Onewrite
@@ -45,6 +43,8 @@ module Onewrite
     CONNECT_GRACE_NS = 100_000_000
     # When the answer comes sooner than this after the last write, nothing can have been retransmitted or held.
     SOON_NS = 1_000_000
+    # Shorter waits are given no cause, and a shorter hold explains none.
+    LONG_NS = 20_000_000
     PHASES = %i[connect tls send wait receive].freeze
     EMPTY = ""
     private_constant :PHASES, :EMPTY
@@ -74,7 +74,8 @@ module Onewrite
     attr_reader :path
 
     # @api private
-    attr_writer :index, :method, :path, :tls_start, :tls_end, :status, :response_start, :bytes_received
+    attr_writer :index, :method, :path, :socket, :conn_id, :conn_requests, :idle_since, :proxy, :tls_start, :tls_end, :status,
+                :response_start, :bytes_received
 
     # @api private
     attr_accessor :request_end, :response_end, :session, :outer, :hook, :listeners
@@ -93,7 +94,7 @@ module Onewrite
       @session = session
       @outer = outer
       @method = @path = @url = @index = @outcome = @status = @conn_id = @conn_requests = @idle_since = @proxy = nil
-      @acquired = @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
+      @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
       @response_start = @response_end = @ended = @bytes_sent = @writes = @bytes_received = @nodelay = nil
       @before = @after = @exact = @begun = @headed = @earlier = @listeners = @hook = @socket = @error_kind = @error_phase = nil
       @started_at_mono_ns = @attempt_started = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
@@ -126,7 +127,7 @@ module Onewrite
 
     # @return [Integer, nil] how long a reused connection lay idle
     def idle_ns
-      (@acquired || @attempt_started) - @idle_since if reused && @idle_since
+      @attempt_started - @idle_since if reused && @idle_since
     end
 
     # @return [Integer, nil] bytes of the request
@@ -175,13 +176,20 @@ module Onewrite
       KernelEvidence.new(@before, @after, @response_start - @request_end, @exact)
     end
 
+    # The rule is that of all languages (spec/testdata/causes.json).
     # @return [Symbol, nil] why a wait of 20 ms or more was long: :nagle_delayed_ack, :retransmit, :peer_window or :server
     def cause
-      wait = wait_ns
-      return nil if wait.nil? || wait < Cause::LONG_NS
+      return nil if wait_ns.to_i < LONG_NS || (evidence = kernel).nil?
 
-      evidence = kernel
-      evidence && Cause.of(evidence, writes, @nodelay)
+      hold = evidence.send_hold_ns
+      return :server if hold < LONG_NS
+      # Before :retransmit, because the kernel counts probes of a closed window as retransmits.
+      return :peer_window if evidence.window_closed_ns > hold / 2
+      return :retransmit if evidence.retransmits > 0
+
+      # Nagle's algorithm holds a small segment while another is unacknowledged. A single write has none before it, and with
+      # TCP_NODELAY nothing is held: then it was pacing, a queue or the network.
+      :nagle_delayed_ack if writes > 1 && @nodelay == false
     end
 
     # @return [Array<Timing>] frozen; one or more; empty where another gem's module answered in the library's place. A call of
@@ -247,11 +255,6 @@ module Onewrite
       nil
     end
 
-    def listen(listeners, req)
-      @listeners = listeners
-      name(req)
-    end
-
     # Whether the connection that was opened in this call was opened just now.
     def just_opened?
       !@connect_end.nil? && Clock.now - (@tls_end || @connect_end) <= CONNECT_GRACE_NS
@@ -263,7 +266,7 @@ module Onewrite
       @index ||= 0
       return unless @listeners
 
-      Hooks.emit(self, call_start) unless @begun
+      give(call_start) unless @begun
       @begun = @index
       emit(:attempt_start, @attempt_started)
     end
@@ -276,20 +279,9 @@ module Onewrite
     end
 
     # A connection carries the attempt.
-    # @param common [Array] origin, wall clock, proxy
-    def acquired(socket, common)
-      @socket = socket
-      @conn_id = socket.onewrite_id
-      @conn_requests = requests = socket.onewrite_requests
-      @idle_since = socket.onewrite_idle_since
-      @proxy = common[2]
-      socket.onewrite_counters ||= [TcpInfo.read(socket.onewrite_tcp), requests - 1]
-      return unless @listeners
-
-      connect_events.each { |event| Hooks.emit(self, event) }
-      @acquired = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
-      idle = @acquired - @idle_since if requests > 1 && @idle_since
-      emit(:connection_acquired, @acquired, [@conn_id, requests > 1, requests, idle])
+    def emit_acquired
+      connect_events.each { |event| give(event) }
+      emit(:connection_acquired, Clock.now, [@conn_id, reused, @conn_requests, idle_ns])
     end
 
     # The first byte is about to be written.
@@ -325,7 +317,6 @@ module Onewrite
     def informed(status, now)
       @after = nil
       emit(:informational, now, status) if @listeners
-      self
     end
 
     # The library gives a response without a body to the caller. It has ended.
@@ -384,10 +375,14 @@ module Onewrite
 
     # An event for the listeners.
     def emit(name, now, detail = nil)
-      Hooks.emit(self, Event.new(name, now, @index, detail))
+      give(Event.new(name, now, @index, detail))
     end
 
     private
+
+    def give(event)
+      Hooks.give(@listeners, event, self)
+    end
 
     # What stops a thread, a task or the process is no error of the request.
     def outcome_of(error)
@@ -426,7 +421,7 @@ module Onewrite
     def last_events(error, response)
       @due ||= due_events(error, response && @socket && !@socket.closed? ? true : false)
       while (event = @due.shift)
-        Hooks.emit(self, event)
+        give(event)
       end
     end
 
@@ -462,14 +457,14 @@ module Onewrite
       @outcome = :error
       @ended = now = Clock.now
       if @listeners
-        connect_events.each { |event| Hooks.emit(self, event) } unless @conn_id
+        connect_events.each { |event| give(event) } unless @conn_id
         emit(:connection_released, now, false) if @conn_id
         emit(:attempt_end, now, :error)
       end
       @proxy ||= @session.__send__(:onewrite_proxy) unless @conn_id
       @earlier = [*@earlier, dup.as_attempt].freeze
       @outcome = @status = @conn_id = @conn_requests = @idle_since = @proxy = nil
-      @acquired = @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
+      @connect_start = @connect_end = @tls_start = @tls_end = @request_start = @request_end = nil
       @response_start = @response_end = @ended = @bytes_sent = @writes = @bytes_received = @nodelay = nil
       @before = @after = @exact = @headed = @socket = nil
       @index += 1
