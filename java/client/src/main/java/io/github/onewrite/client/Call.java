@@ -2,14 +2,13 @@ package io.github.onewrite.client;
 
 import io.github.onewrite.Phase;
 import io.github.onewrite.netty.internal.Exchange;
-import io.github.onewrite.netty.internal.NettyConnection;
 import io.github.onewrite.netty.internal.NettyErrors;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufAllocator;
 import io.netty.buffer.ByteBufInputStream;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
@@ -37,7 +36,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
@@ -53,11 +51,14 @@ abstract class Call<T> implements Runnable {
     private static final int PIECE = 256 * 1024;
     private static final int FILE_PIECE = 64 * 1024;
 
-    final CompletableFuture<T> future = new CompletableFuture<>();
     final OnewriteClientBuilder settings;
     final Exchange timing;
+    private final CompletableFuture<T> future = new CompletableFuture<>();
+    private final OriginPool pool;
+
+    /** Null when the call is over, and so is the message. */
     private @Nullable Request request;
-    private volatile @Nullable OriginPool pool;
+
     private @Nullable HttpRequest message;
     private @Nullable Connection connection;
     private @Nullable Published published;
@@ -68,14 +69,15 @@ abstract class Call<T> implements Runnable {
     private boolean responseRead;
     private boolean reusable;
     private boolean answered;
-    private boolean over;
 
-    Call(OnewriteClientBuilder settings, Request request, Exchange timing) {
-        this.settings = settings;
+    Call(OriginPool pool, Request request, HttpRequest message, Exchange timing) {
+        this.settings = pool.settings;
+        this.pool = pool;
         this.request = request;
+        this.message = message;
         this.timing = timing;
         future.whenComplete((value, why) -> {
-            if (!over) {
+            if (!isOver()) {
                 onLoop(this::givenUp);
             }
         });
@@ -100,28 +102,31 @@ abstract class Call<T> implements Runnable {
      *
      * @throws RejectedExecutionException when the event loop is shut down
      */
-    final void start(OriginPool of, HttpRequest head) {
-        message = head;
-        pool = of;
-        timing.ownedBy(of.loop());
-        of.loop().execute(this);
+    final CompletableFuture<T> start() {
+        timing.ownedBy(pool.loop());
+        pool.loop().execute(this);
+        return future;
     }
 
     @Override
     public final void run() {
-        if (over) {
+        Request of = request;
+        if (of == null) {
             return;
         }
         try {
-            Duration own = request().timeout;
-            long limit = own == null ? settings.callTimeout : OnewriteClientBuilder.nanos(own);
+            long limit = of.timeout == null ? settings.callTimeout : OnewriteClientBuilder.nanos(of.timeout);
             if (limit > 0) {
-                callLimit = pool().loop().schedule(() -> overdue("was not over", limit), limit, TimeUnit.NANOSECONDS);
+                callLimit = schedule(() -> overdue("was not over", limit), limit);
             }
-            pool().acquire(this);
+            pool.acquire(this);
         } catch (Throwable e) {
             fail(e);
         }
+    }
+
+    private Future<?> schedule(Runnable step, long nanos) {
+        return pool.loop().schedule(step, nanos, TimeUnit.NANOSECONDS);
     }
 
     /** No connection is free. */
@@ -129,12 +134,8 @@ abstract class Call<T> implements Runnable {
         long at = System.nanoTime();
         timing.step(record -> record.begin(Phase.QUEUE, at));
         if (settings.queueTimeout > 0) {
-            queueLimit = pool().loop()
-                    .schedule(
-                            () -> fail(
-                                    new TimeoutException("Acquire operation took longer then configured maximum time")),
-                            settings.queueTimeout,
-                            TimeUnit.NANOSECONDS);
+            String why = "Acquire operation took longer then configured maximum time"; // Netty's own
+            queueLimit = schedule(() -> fail(new TimeoutException(why)), settings.queueTimeout);
         }
     }
 
@@ -152,20 +153,16 @@ abstract class Call<T> implements Runnable {
     }
 
     final boolean isOver() {
-        return over;
+        return request == null;
     }
 
-    final void acquired(Channel channel) {
+    final void acquired(Connection given) {
         try {
-            connection = Connection.of(channel);
-            connection.begin(this);
-            NettyConnection wire = NettyConnection.of(channel);
-            if (wire != null) {
-                wire.serve(timing);
-            }
-            if (pool().origin.tls()) {
-                HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
-                Future<?> tls = channel.pipeline().get(SslHandler.class).handshakeFuture();
+            connection = given;
+            given.begin(this);
+            if (pool.isSecure()) {
+                HttpProxyHandler tunnel = channel().pipeline().get(HttpProxyHandler.class);
+                Future<?> tls = channel().pipeline().get(SslHandler.class).handshakeFuture();
                 after(tunnel == null ? tls : tunnel.connectFuture(), () -> after(tls, this::send));
             } else {
                 send();
@@ -177,17 +174,22 @@ abstract class Call<T> implements Runnable {
 
     private void after(Future<?> step, Runnable next) {
         step.addListener(done -> {
-            if (!done.isSuccess()) {
-                fail(done.cause());
-            } else if (!over) {
+            if (done.isSuccess()) {
                 next.run();
+            } else {
+                fail(done.cause());
             }
         });
     }
 
     private void send() {
-        HttpRequest head = Objects.requireNonNull(message);
-        Body body = request().body();
+        Request of = request;
+        HttpRequest head = message;
+        if (of == null || head == null) {
+            return;
+        }
+        Body body = of.body();
+        reusable = HttpUtil.isKeepAlive(head);
         try {
             if (head instanceof FullHttpRequest) {
                 writeLast(head);
@@ -201,7 +203,7 @@ abstract class Call<T> implements Runnable {
                 write(head);
                 published = new Published(this, Objects.requireNonNull(body.publisher));
                 published.subscribe();
-                context().flush();
+                channel().flush();
             }
         } catch (Throwable e) {
             fail(e);
@@ -218,7 +220,7 @@ abstract class Call<T> implements Runnable {
             long size = file.size();
             Request.announce(head.headers(), size);
             write(head);
-            if (!pool().origin.tls()) {
+            if (!pool.isSecure()) {
                 write(new DefaultFileRegion(file, 0, size));
                 writeLast(LastHttpContent.EMPTY_LAST_CONTENT);
                 return;
@@ -241,14 +243,15 @@ abstract class Call<T> implements Runnable {
     }
 
     private HttpChunkedInput chunked(ChunkedInput<ByteBuf> pieces) {
-        if (context().pipeline().get(ChunkedWriteHandler.class) == null) {
-            context().pipeline().addBefore(context().name(), null, new ChunkedWriteHandler());
+        ChannelPipeline pipeline = channel().pipeline();
+        if (pipeline.get(ChunkedWriteHandler.class) == null) {
+            pipeline.addBefore(pipeline.context(Connection.class).name(), null, new ChunkedWriteHandler());
         }
         return new HttpChunkedInput(pieces);
     }
 
     final void write(Object part) {
-        context().write(part).addListener(written -> {
+        channel().write(part).addListener(written -> {
             if (!written.isSuccess()) {
                 fail(written.cause());
             }
@@ -256,10 +259,10 @@ abstract class Call<T> implements Runnable {
     }
 
     final void writeLast(Object part) {
-        context().writeAndFlush(part).addListener(written -> {
+        channel().writeAndFlush(part).addListener(written -> {
             if (!written.isSuccess()) {
                 fail(written.cause());
-            } else if (!over) {
+            } else if (!isOver()) {
                 sent = true;
                 if (!headRead) {
                     connection().limit(settings.responseTimeout);
@@ -291,13 +294,11 @@ abstract class Call<T> implements Runnable {
                 return; // interim, and so is the content that follows it
             }
             headRead = true;
-            reusable = status != 101
-                    && HttpUtil.isKeepAlive(response)
-                    && HttpUtil.isKeepAlive(Objects.requireNonNull(message));
+            reusable &= status != 101 && HttpUtil.isKeepAlive(response);
             connection().limit(0);
             head(status, response.headers());
         }
-        if (headRead && !over && part instanceof HttpContent content) {
+        if (headRead && !isOver() && part instanceof HttpContent content) {
             content(content.content());
             responseRead = part instanceof LastHttpContent;
         }
@@ -308,7 +309,7 @@ abstract class Call<T> implements Runnable {
      * not be used again.
      */
     final void readComplete() {
-        if (over) {
+        if (isOver()) {
             return;
         }
         if (responseRead) {
@@ -328,7 +329,7 @@ abstract class Call<T> implements Runnable {
             readComplete();
             return;
         }
-        fail(new PrematureChannelClosureException(pool() + " closed the connection before the response was complete"));
+        fail(new PrematureChannelClosureException(pool + " closed the connection before the response was complete"));
     }
 
     /** The limit of the response, or of the silence in its body, is over. */
@@ -342,7 +343,7 @@ abstract class Call<T> implements Runnable {
 
     private void overdue(String what, long nanos) {
         fail(new SocketTimeoutException(
-                "the call to " + pool() + " " + what + " in " + TimeUnit.NANOSECONDS.toMillis(nanos) + " ms"));
+                "the call to " + pool + " " + what + " in " + TimeUnit.NANOSECONDS.toMillis(nanos) + " ms"));
     }
 
     /** Returns false where the caller has completed the future. */
@@ -362,7 +363,7 @@ abstract class Call<T> implements Runnable {
     }
 
     final void fail(Throwable why) {
-        if (!over) {
+        if (!isOver()) {
             leave(false);
             boolean seen = future.completeExceptionally(why) || answered;
             failed(why);
@@ -376,7 +377,7 @@ abstract class Call<T> implements Runnable {
 
     /** The future is complete: by the caller, if the call goes on and has not answered. */
     private void givenUp() {
-        if (!over && !answered) {
+        if (!isOver() && !answered) {
             leave(false);
             timing.cancelled();
         }
@@ -384,7 +385,7 @@ abstract class Call<T> implements Runnable {
 
     /** The caller has the head and wants no more of the response. */
     final void abandon() {
-        if (!over) {
+        if (!isOver()) {
             leave(false);
             timingEnds(System.nanoTime());
         }
@@ -392,25 +393,24 @@ abstract class Call<T> implements Runnable {
 
     /** From now on the socket is read only on demand. */
     final void readOnDemand() {
-        context().channel().config().setAutoRead(false);
+        channel().config().setAutoRead(false);
     }
 
     final void readMore() {
-        if (!over) {
+        if (!isOver()) {
             connection().limit(settings.idleReadTimeout);
-            context().read();
+            channel().read();
         }
     }
 
     /** Runs a step there. A loop that is shut down has ended the call: what is left is to signal it. */
     final void onLoop(Runnable step) {
-        OriginPool of = pool;
-        if (of == null || of.loop().inEventLoop()) {
+        if (pool.loop().inEventLoop()) {
             step.run();
             return;
         }
         try {
-            of.loop().execute(step);
+            pool.loop().execute(step);
         } catch (RejectedExecutionException e) {
             step.run();
         }
@@ -418,47 +418,25 @@ abstract class Call<T> implements Runnable {
 
     /** Ends the call, and gives its channel back or closes it. Nothing refers to its request any more. */
     private void leave(boolean keep) {
-        over = true;
+        message = null;
+        request = null;
         cancel(callLimit);
         cancel(queueLimit);
-        if (pool != null) {
-            pool().left(this);
-        }
+        pool.left(this);
         if (published != null) {
             published.cancel();
         }
         if (connection != null) {
-            Channel channel = context().channel();
-            connection.end();
-            NettyConnection wire = NettyConnection.of(channel);
-            if (wire != null) {
-                wire.release(keep && channel.isActive());
-            }
-            if (keep) {
-                channel.config().setAutoRead(true);
-            } else {
-                channel.close();
-            }
-            pool().giveBack(channel);
+            connection.end(keep);
+            pool.giveBack(connection);
         }
-        message = null;
-        request = null;
-    }
-
-    private Request request() {
-        return Objects.requireNonNull(request, "over");
-    }
-
-    private OriginPool pool() {
-        return Objects.requireNonNull(pool, "not started");
     }
 
     private Connection connection() {
         return Objects.requireNonNull(connection, "no connection");
     }
 
-    /** Of the channel's last handler. */
-    final ChannelHandlerContext context() {
-        return connection().context();
+    final Channel channel() {
+        return connection().channel;
     }
 }

@@ -3,22 +3,23 @@ package io.github.onewrite.client;
 import io.github.onewrite.netty.internal.Exchange;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
+import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.TooLongHttpContentException;
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 
 /** A call whose response is collected in memory. */
 final class Collecting extends Call<Response> {
-    private static final byte[] NOTHING = new byte[0];
-
+    private final List<byte[]> pieces = new ArrayList<>(1);
     private int status;
     private HttpHeaders headers = EmptyHttpHeaders.INSTANCE;
-    private byte[] body = NOTHING;
-    private int size;
+    private long size;
 
-    Collecting(OnewriteClientBuilder settings, Request request, Exchange timing) {
-        super(settings, request, timing);
+    Collecting(OriginPool pool, Request request, HttpRequest message, Exchange timing) {
+        super(pool, request, message, timing);
     }
 
     @Override
@@ -29,19 +30,12 @@ final class Collecting extends Call<Response> {
 
     @Override
     void content(ByteBuf bytes) {
-        int more = bytes.readableBytes();
-        if (more > settings.maxBody - size) {
+        size += bytes.readableBytes();
+        if (size > settings.maxBody) {
             fail(new TooLongHttpContentException(
                     "the response's body is longer than " + settings.maxBody + " bytes (maxBody)"));
-        } else if (size == 0) {
-            body = more == 0 ? NOTHING : ByteBufUtil.getBytes(bytes);
-            size = more;
-        } else if (more > 0) {
-            if (body.length < size + more) {
-                body = Arrays.copyOf(body, Math.max(size + more, (int) Math.min(settings.maxBody, body.length * 2L)));
-            }
-            bytes.getBytes(bytes.readerIndex(), body, size, more);
-            size += more;
+        } else if (bytes.isReadable()) {
+            pieces.add(ByteBufUtil.getBytes(bytes));
         }
     }
 
@@ -52,6 +46,7 @@ final class Collecting extends Call<Response> {
 
     @Override
     void ended() {
-        answer(new Response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
+        ByteBuf body = Unpooled.wrappedBuffer(pieces.toArray(byte[][]::new));
+        answer(new Response(status, headers, ByteBufUtil.getBytes(body, 0, body.readableBytes(), false)));
     }
 }

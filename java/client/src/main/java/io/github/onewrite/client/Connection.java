@@ -1,5 +1,6 @@
 package io.github.onewrite.client;
 
+import io.github.onewrite.netty.internal.NettyConnection;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.SimpleChannelInboundHandler;
@@ -20,7 +21,8 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     /** A closed channel has its handlers no more. */
     private static final AttributeKey<Connection> KEY = AttributeKey.valueOf(Connection.class, "connection");
 
-    private @Nullable ChannelHandlerContext context;
+    final Channel channel;
+    private final @Nullable NettyConnection wire;
     private final OnewriteClientBuilder settings;
     private final long created = System.nanoTime();
     private long freeSince = created;
@@ -32,33 +34,50 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     private @Nullable Future<?> timer;
     private long timerDue;
 
-    Connection(OnewriteClientBuilder settings) {
+    /** @param wire times the calls; null where that is disabled */
+    Connection(Channel channel, @Nullable NettyConnection wire, OnewriteClientBuilder settings) {
+        this.channel = channel;
+        this.wire = wire;
         this.settings = settings;
+        channel.attr(KEY).set(this);
     }
 
     static Connection of(Channel channel) {
         return Objects.requireNonNull(channel.attr(KEY).get());
     }
 
-    ChannelHandlerContext context() {
-        return Objects.requireNonNull(context);
-    }
-
     void begin(Call<?> by) {
         exchange = by;
+        if (wire != null) {
+            wire.serve(by.timing);
+        }
     }
 
-    void end() {
+    /** @param keep whether the channel can carry another request; else it is closed */
+    void end(boolean keep) {
         exchange = null;
         deadline = 0;
         freeSince = System.nanoTime();
+        if (wire != null) {
+            wire.release(keep && channel.isActive());
+        }
+        if (keep) {
+            channel.config().setAutoRead(true);
+        } else {
+            channel.close();
+        }
     }
 
-    /** Whether its next use is within the limits of idleness and lifetime. */
-    boolean isYoung() {
+    /** Whether its next use is within the limits of idleness and lifetime. If not, it is closed. */
+    boolean isUsable() {
         long now = System.nanoTime();
-        return (settings.idleLimit == 0 || now - freeSince < settings.idleLimit)
-                && (settings.maxLifetime == 0 || now - created < settings.maxLifetime);
+        if (channel.isActive()
+                && (settings.idleLimit == 0 || now - freeSince < settings.idleLimit)
+                && (settings.maxLifetime == 0 || now - created < settings.maxLifetime)) {
+            return true;
+        }
+        channel.close();
+        return false;
     }
 
     /** Replaces the time limit; 0 is none. */
@@ -78,7 +97,7 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
             timer.cancel(false);
         }
         timerDue = deadline;
-        timer = context().executor().schedule(this, nanos, TimeUnit.NANOSECONDS);
+        timer = channel.eventLoop().schedule(this, nanos, TimeUnit.NANOSECONDS);
     }
 
     @Override
@@ -91,12 +110,6 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
             deadline = 0;
             exchange.overdue();
         }
-    }
-
-    @Override
-    public void handlerAdded(ChannelHandlerContext ctx) {
-        context = ctx;
-        ctx.channel().attr(KEY).set(this);
     }
 
     @Override

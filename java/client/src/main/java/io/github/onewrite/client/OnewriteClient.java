@@ -3,6 +3,7 @@ package io.github.onewrite.client;
 import io.github.onewrite.Status;
 import io.github.onewrite.internal.Setup;
 import io.github.onewrite.netty.internal.Exchange;
+import io.github.onewrite.netty.internal.NettyErrors;
 import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.EventLoop;
 import io.netty.channel.group.ChannelGroup;
@@ -67,7 +68,7 @@ public final class OnewriteClient implements AutoCloseable {
      * completing it by other means, such as orTimeout.
      */
     public CompletableFuture<Response> send(Request request) {
-        return start(request, new Collecting(settings, request, begin(request)));
+        return start(request, Collecting::new);
     }
 
     /** Builds the request and sends it. */
@@ -80,7 +81,7 @@ public final class OnewriteClient implements AutoCloseable {
      * after the future was cancelled, or completed by other means, is closed.
      */
     public CompletableFuture<StreamedResponse> stream(Request request) {
-        return start(request, new Streaming(settings, request, begin(request)));
+        return start(request, Streaming::new);
     }
 
     /**
@@ -153,12 +154,13 @@ public final class OnewriteClient implements AutoCloseable {
         }
     }
 
-    private Exchange begin(Request request) {
-        return netty.begin(request.method(), request.url(), "", request.tag, null);
+    private interface Maker<T> {
+        Call<T> make(OriginPool pool, Request request, HttpRequest message, Exchange timing);
     }
 
-    /** Whatever is thrown here ends the call: its future would wait in vain. */
-    private <T> CompletableFuture<T> start(Request request, Call<T> call) {
+    /** What is thrown here is the call's error. */
+    private <T> CompletableFuture<T> start(Request request, Maker<T> maker) {
+        Exchange timing = netty.begin(request.method(), request.url(), "", request.tag, null);
         try {
             Target target = request.target();
             if (closed) {
@@ -167,13 +169,14 @@ public final class OnewriteClient implements AutoCloseable {
             if (target.origin().tls()) {
                 settings.tls(); // the first use blocks: not on the event loop
             }
-            HttpRequest head = request.message(target, settings); // refused before a pool is made
-            OriginPool pool = pools.get(target.origin());
-            call.start(pool == null ? pools.computeIfAbsent(target.origin(), this::pool) : pool, head);
+            HttpRequest message = request.message(target, settings); // refused before a pool is made
+            OriginPool known = pools.get(target.origin());
+            OriginPool pool = known == null ? pools.computeIfAbsent(target.origin(), this::pool) : known;
+            return maker.make(pool, request, message, timing).start();
         } catch (Throwable e) {
-            call.fail(e);
+            timing.failed(e, NettyErrors::kindOf);
+            return CompletableFuture.failedFuture(e);
         }
-        return call.future;
     }
 
     private OriginPool pool(Target.Origin origin) {

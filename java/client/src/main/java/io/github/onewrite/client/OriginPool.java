@@ -6,13 +6,11 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import io.netty.channel.group.ChannelGroup;
-import io.netty.channel.pool.AbstractChannelPoolHandler;
-import io.netty.channel.pool.ChannelHealthChecker;
-import io.netty.channel.pool.SimpleChannelPool;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContentDecompressor;
 import io.netty.handler.proxy.HttpProxyHandler;
@@ -20,10 +18,9 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.Future;
-import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.ImmediateEventExecutor;
-import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -33,35 +30,33 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Netty's pool for one origin, with a limit and a queue that a call can leave. The pool, its channels and their calls are
+ * The connections to one origin, with a limit and a queue that a call can leave. The pool, its channels and their calls are
  * confined to one event loop: no locks, no hop between threads.
  */
-final class OriginPool extends SimpleChannelPool {
+final class OriginPool {
     static final String CLOSED = "the client is closed";
 
-    final Target.Origin origin;
-    private final OnewriteClientBuilder settings;
+    final OnewriteClientBuilder settings;
+    private final Target.Origin origin;
     private final EventLoop loop;
+    private final Bootstrap bootstrap;
     private final ChannelGroup open;
 
     /** Of the client: this pool leaves it when it has no connection. */
     private final Map<Target.Origin, OriginPool> pools;
 
+    /** The one used last is first. */
+    private final ArrayDeque<Connection> idle = new ArrayDeque<>();
+
     /** Without a channel: the queue, and those whose channel connects. */
     private final Set<Call<?>> waiting = new LinkedHashSet<>();
 
     private final Set<Call<?>> connecting = new LinkedHashSet<>();
-
-    /** The call for which a channel is acquired at this moment. */
-    private @Nullable Call<?> acquiring;
-
     private int used;
     private volatile boolean closed;
     private boolean sweeps;
-    private final FutureListener<Void> released = done -> free();
 
     OriginPool(
             OnewriteClientBuilder settings,
@@ -71,41 +66,26 @@ final class OriginPool extends SimpleChannelPool {
             ChannelGroup open,
             NettySetup netty,
             Map<Target.Origin, OriginPool> pools) {
-        super(
-                netty.apply(bootstrap(settings, origin, loop, channels), lookedUp(settings, origin)),
-                netty.wrap(pipeline(settings, origin)),
-                usability(loop),
-                true,
-                true);
         this.settings = settings;
         this.origin = origin;
         this.loop = loop;
         this.open = open;
         this.pools = pools;
+        this.bootstrap = netty.apply(bootstrap(settings, origin, loop, channels), lookedUp(settings, origin))
+                .handler(pipeline(settings, origin, netty));
     }
 
     EventLoop loop() {
         return loop;
     }
 
+    boolean isSecure() {
+        return origin.tls();
+    }
+
     @Override
     public String toString() {
         return origin.toString();
-    }
-
-    /** Called before a channel is used and before it is kept. */
-    private static ChannelHealthChecker usability(EventLoop loop) {
-        Future<Boolean> usable = loop.newSucceededFuture(true);
-        Future<Boolean> unusable = loop.newSucceededFuture(false);
-        return channel -> isUsable(channel) ? usable : unusable;
-    }
-
-    private static boolean isUsable(Channel channel) {
-        if (channel.isActive() && Connection.of(channel).isYoung()) {
-            return true;
-        }
-        channel.close();
-        return false;
     }
 
     @SuppressWarnings("unchecked")
@@ -157,32 +137,44 @@ final class OriginPool extends SimpleChannelPool {
 
     private void use(Call<?> call) {
         used++;
-        Promise<Channel> promise = loop.newPromise();
-        acquiring = call;
-        acquire(promise);
-        acquiring = null;
-        if (promise.isDone()) {
-            acquired(call, promise);
-        } else {
-            connecting.add(call);
-            promise.addListener(done -> acquired(call, promise));
+        for (Connection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
+            if (each.isUsable()) {
+                call.acquired(each);
+                return;
+            }
         }
+        connect(call);
     }
 
-    private void acquired(Call<?> call, Promise<Channel> promise) {
-        connecting.remove(call);
-        if (!promise.isSuccess()) {
-            free();
-            call.fail(promise.cause());
-        } else if (call.isOver()) {
-            giveBack(promise.getNow());
-        } else {
-            call.acquired(promise.getNow());
+    private void connect(Call<?> call) {
+        ChannelFuture connects = bootstrap.connect();
+        Channel channel = connects.channel();
+        if (channel.isOpen()) {
+            open.add(channel);
         }
+        NettyConnection wire = NettyConnection.of(channel);
+        if (wire != null) {
+            wire.madeFor(call.timing);
+        }
+        connecting.add(call);
+        connects.addListener(done -> {
+            connecting.remove(call);
+            if (!done.isSuccess()) {
+                free();
+                call.fail(done.cause());
+            } else if (call.isOver()) {
+                giveBack(Connection.of(channel));
+            } else {
+                call.acquired(Connection.of(channel));
+            }
+        });
     }
 
-    void giveBack(Channel channel) {
-        release(channel).addListener(released);
+    void giveBack(Connection connection) {
+        if (connection.isUsable()) {
+            idle.addFirst(connection);
+        }
+        free();
     }
 
     private void free() {
@@ -218,7 +210,7 @@ final class OriginPool extends SimpleChannelPool {
     }
 
     private void sweepLater() {
-        if (!sweeps && settings.idleLimit > 0 && !loop.isShuttingDown()) {
+        if (!sweeps && settings.idleLimit > 0) {
             sweeps = true;
             loop.schedule(this::sweep, settings.idleLimit, TimeUnit.NANOSECONDS);
         }
@@ -227,45 +219,21 @@ final class OriginPool extends SimpleChannelPool {
     /** Closes what has been idle for too long: nobody may want a connection to this origin again. */
     private void sweep() {
         sweeps = false;
-        List<Channel> kept = new ArrayList<>();
-        for (Channel each = pollChannel(); each != null; each = pollChannel()) {
-            if (isUsable(each)) {
-                kept.add(0, each);
-            }
-        }
-        kept.forEach(this::offerChannel);
-        if (!kept.isEmpty()) {
+        idle.removeIf(each -> !each.isUsable());
+        if (!idle.isEmpty()) {
             sweepLater();
         } else if (used == 0) {
             pools.remove(origin, this);
         }
     }
 
-    @Override
-    protected ChannelFuture connectChannel(Bootstrap bootstrap) {
-        Call<?> maker = acquiring;
-        ChannelFuture connects = super.connectChannel(bootstrap);
-        Channel channel = connects.channel();
-        if (channel.isOpen()) {
-            open.add(channel);
-        }
-        NettyConnection connection = NettyConnection.of(channel);
-        if (connection != null && maker != null) {
-            connection.madeFor(maker.timing);
-        }
-        return connects;
-    }
-
-    private static AbstractChannelPoolHandler pipeline(OnewriteClientBuilder settings, Target.Origin origin) {
-        return new AbstractChannelPoolHandler() {
+    private static ChannelInitializer<Channel> pipeline(
+            OnewriteClientBuilder settings, Target.Origin origin, NettySetup netty) {
+        return new ChannelInitializer<>() {
             @Override
-            public void channelCreated(Channel channel) throws SSLException {
+            protected void initChannel(Channel channel) throws SSLException {
                 ChannelPipeline pipeline = channel.pipeline();
                 Proxy proxy = settings.proxy;
-                NettyConnection connection = NettyConnection.of(channel);
-                if (connection != null && proxy != null) {
-                    connection.proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
-                }
                 if (origin.tls() && proxy != null) {
                     pipeline.addLast(tunnel(settings, proxy));
                 }
@@ -276,7 +244,12 @@ final class OriginPool extends SimpleChannelPool {
                 if (settings.decompress) {
                     pipeline.addLast(new HttpContentDecompressor(0));
                 }
-                pipeline.addLast(new Connection(settings));
+                netty.apply(pipeline);
+                NettyConnection wire = NettyConnection.of(channel);
+                if (wire != null && proxy != null) {
+                    wire.proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
+                }
+                pipeline.addLast(new Connection(channel, wire, settings));
             }
         };
     }

@@ -85,7 +85,7 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
             requested = false;
             if (chunk.hasRemaining()) { // an empty chunk would be the terminator (RFC 9112, 7.1)
                 call.write(new DefaultHttpContent(Unpooled.wrappedBuffer(chunk)));
-                call.context().flush();
+                call.channel().flush();
             }
             pull();
         });
@@ -119,13 +119,13 @@ final class Published implements Flow.Subscriber<ByteBuffer> {
             pulling = false;
             if (!over && !requested && isWritable()) {
                 // Scheduled, not executed: tasks that are queued now run before the sockets are served.
-                call.context().executor().schedule(this::pull, 0, TimeUnit.NANOSECONDS);
+                call.channel().eventLoop().schedule(this::pull, 0, TimeUnit.NANOSECONDS);
             }
         });
     }
 
     private boolean isWritable() {
-        return call.context().channel().isWritable();
+        return call.channel().isWritable();
     }
 
     /** Signals come from any thread, and within {@code request}. What follows the last one is ignored. */

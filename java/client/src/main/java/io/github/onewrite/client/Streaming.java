@@ -4,6 +4,7 @@ import io.github.onewrite.netty.internal.Exchange;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
 import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpRequest;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Objects;
@@ -35,8 +36,8 @@ final class Streaming extends Call<StreamedResponse> implements Flow.Publisher<B
 
     private @Nullable Throwable failure;
 
-    Streaming(OnewriteClientBuilder settings, Request request, Exchange timing) {
-        super(settings, request, timing);
+    Streaming(OriginPool pool, Request request, HttpRequest message, Exchange timing) {
+        super(pool, request, message, timing);
     }
 
     @Override
