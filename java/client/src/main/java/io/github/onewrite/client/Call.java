@@ -77,8 +77,8 @@ abstract class Call<T> implements Runnable {
         this.message = message;
         this.timing = timing;
         future.whenComplete((value, why) -> {
-            if (!isOver()) {
-                onLoop(this::givenUp);
+            if (!answered && !isOver()) {
+                onLoop(this::abandon); // completed by the caller
             }
         });
     }
@@ -251,22 +251,14 @@ abstract class Call<T> implements Runnable {
     }
 
     final void write(Object part) {
-        channel().write(part).addListener(written -> {
-            if (!written.isSuccess()) {
-                fail(written.cause());
-            }
-        });
+        after(channel().write(part), () -> {});
     }
 
     final void writeLast(Object part) {
-        channel().writeAndFlush(part).addListener(written -> {
-            if (!written.isSuccess()) {
-                fail(written.cause());
-            } else if (!isOver()) {
-                sent = true;
-                if (!headRead) {
-                    connection().limit(settings.responseTimeout);
-                }
+        after(channel().writeAndFlush(part), () -> {
+            sent = true;
+            if (!headRead && !isOver()) {
+                connection().limit(settings.responseTimeout);
             }
         });
     }
@@ -375,15 +367,7 @@ abstract class Call<T> implements Runnable {
         }
     }
 
-    /** The future is complete: by the caller, if the call goes on and has not answered. */
-    private void givenUp() {
-        if (!isOver() && !answered) {
-            leave(false);
-            timing.cancelled();
-        }
-    }
-
-    /** The caller has the head and wants no more of the response. */
+    /** The caller wants nothing more. */
     final void abandon() {
         if (!isOver()) {
             leave(false);
@@ -422,11 +406,12 @@ abstract class Call<T> implements Runnable {
         request = null;
         cancel(callLimit);
         cancel(queueLimit);
-        pool.left(this);
         if (published != null) {
             published.cancel();
         }
-        if (connection != null) {
+        if (connection == null) {
+            pool.left(this);
+        } else {
             connection.end(keep);
             pool.giveBack(connection);
         }

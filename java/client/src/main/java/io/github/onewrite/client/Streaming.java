@@ -9,32 +9,22 @@ import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.Flow;
+import java.util.concurrent.SubmissionPublisher;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** A call whose response is passed on as it arrives. The socket is not read while there is no demand. */
 final class Streaming extends Call<StreamedResponse> implements Flow.Publisher<ByteBuffer>, Flow.Subscription {
-    /** Of a subscriber that is refused. */
-    private static final Flow.Subscription NONE = new Flow.Subscription() {
-        @Override
-        public void request(long n) {}
-
-        @Override
-        public void cancel() {}
-    };
-
     private final ArrayDeque<ByteBuffer> queue = new ArrayDeque<>();
     private Flow.@Nullable Subscriber<? super ByteBuffer> subscriber;
     private long demand;
     private boolean delivering;
 
-    /** Nothing more is read. */
-    private boolean ended;
+    /** The last signal; null while more may be read. */
+    private @Nullable Consumer<Flow.Subscriber<?>> end;
 
     /** Nothing more is signalled. */
     private boolean silent;
-
-    private @Nullable Throwable failure;
 
     Streaming(OriginPool pool, Request request, HttpRequest message, Exchange timing) {
         super(pool, request, message, timing);
@@ -63,14 +53,14 @@ final class Streaming extends Call<StreamedResponse> implements Flow.Publisher<B
 
     @Override
     void ended() {
-        ended = true;
+        end = Flow.Subscriber::onComplete;
         deliver();
     }
 
     @Override
     void failed(Throwable why) {
-        failure = why;
-        ended();
+        end = to -> to.onError(why);
+        deliver();
     }
 
     /** Discards the rest. The connection is closed, unless the response was read to its end. */
@@ -92,8 +82,10 @@ final class Streaming extends Call<StreamedResponse> implements Flow.Publisher<B
             signal(to -> to.onSubscribe(this));
             deliver();
         } else {
-            given.onSubscribe(NONE);
-            given.onError(new IllegalStateException("the body has a subscriber already: it can be read once"));
+            SubmissionPublisher<ByteBuffer> refused = new SubmissionPublisher<>(Runnable::run, 1);
+            refused.closeExceptionally(
+                    new IllegalStateException("the body has a subscriber already: it can be read once"));
+            refused.subscribe(given);
         }
     }
 
@@ -132,16 +124,9 @@ final class Streaming extends Call<StreamedResponse> implements Flow.Publisher<B
         if (silent) {
             return;
         }
-        if (ended && queue.isEmpty()) {
+        if (end != null && queue.isEmpty()) {
             silent = true;
-            Throwable why = failure;
-            signal(to -> {
-                if (why == null) {
-                    to.onComplete();
-                } else {
-                    to.onError(why);
-                }
-            });
+            signal(end::accept);
         } else if (demand > 0) {
             readMore();
         }
