@@ -38,7 +38,8 @@ final class CallListener extends EventListener {
     /**
      * Makes a listener per call: one for all calls of a client without hooks and without a previous listener. With hooks it is
      * the outermost interceptor, too. OkHttp reports neither the status of a response that a cache or an interceptor made, nor
-     * an exception that is no IOException: then it reports callEnd (RealCall.getResponseWithInterceptorChain).
+     * an exception that is no IOException: then it reports callEnd, or no event while a response is open
+     * (RealCall.getResponseWithInterceptorChain).
      */
     static final class Factory implements EventListener.Factory, Interceptor {
         private final Hooks hooks;
@@ -72,8 +73,8 @@ final class CallListener extends EventListener {
                 }
                 return response;
             } catch (Throwable e) {
-                if (listener != null) {
-                    listener.thrown(chain.call(), e);
+                if (listener != null && (listener.responseOpen || !(e instanceof IOException))) {
+                    listener.failed(chain.call(), e);
                 }
                 throw e;
             }
@@ -169,13 +170,6 @@ final class CallListener extends EventListener {
         }
         failed(call, failure);
         next.callFailed(call, failure);
-    }
-
-    /** Ends the record with what the caller catches: OkHttp then reports callEnd, or no event while a response is open. */
-    private void thrown(Call call, Throwable failure) {
-        if (responseOpen || !(failure instanceof IOException)) {
-            failed(call, failure);
-        }
     }
 
     private void failed(Call call, Throwable failure) {
@@ -358,12 +352,10 @@ final class CallListener extends EventListener {
 
     /** OkHttp may try again, or fail the call. */
     private void lose() {
-        if (isTimed()) {
-            step((timed, at) -> {
-                over = true;
-                timed.progress();
-            });
-        }
+        step((timed, at) -> {
+            over = true;
+            timed.progress();
+        });
     }
 
     /** Unused: OkHttp calls this for interim responses, too. It calls responseHeadersEnd for the final one alone. */
@@ -375,24 +367,20 @@ final class CallListener extends EventListener {
     @Override
     public void responseHeadersEnd(Call call, Response response) {
         if (isTimed()) {
-            headersEnd(response);
+            int code = response.code();
+            boolean bodyless = response.request().method().equals("HEAD") || code == 204 || code == 304;
+            responseOpen = true;
+            expected = bodyless ? 0 : contentLength(response);
+            step((timed, at) -> {
+                timed.responseStart(at);
+                timed.headersEnd(code);
+                if (bodyless) {
+                    timed.responseEnd(at, 0);
+                }
+                over = true;
+            });
         }
         next.responseHeadersEnd(call, response);
-    }
-
-    private void headersEnd(Response response) {
-        int code = response.code();
-        boolean bodyless = response.request().method().equals("HEAD") || code == 204 || code == 304;
-        responseOpen = true;
-        expected = bodyless ? 0 : contentLength(response);
-        step((timed, at) -> {
-            timed.responseStart(at);
-            timed.headersEnd(code);
-            if (bodyless) {
-                timed.responseEnd(at, 0);
-            }
-            over = true;
-        });
     }
 
     private static long contentLength(Response response) {
