@@ -46,11 +46,6 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return self();
     }
 
-    /** How many times a timing hook has thrown, in all clients this was applied to. */
-    public long hookFailures() {
-        return setup.status().hookErrors();
-    }
-
     /** The state of each patch and the reason for it, with the present switches and hooks. */
     public Status status() {
         return setup.status();

@@ -154,7 +154,7 @@ final class OriginPool {
         }
         NettyConnection wire = NettyConnection.of(channel);
         if (wire != null) {
-            wire.madeFor(call.timing);
+            wire.connect().madeFor(call.timing);
         }
         connecting.add(call);
         connects.addListener(done -> {
@@ -247,7 +247,7 @@ final class OriginPool {
                 netty.apply(pipeline);
                 NettyConnection wire = NettyConnection.of(channel);
                 if (wire != null && proxy != null) {
-                    wire.proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
+                    wire.connect().proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
                 }
                 pipeline.addLast(new Connection(channel, wire, settings));
             }

@@ -52,10 +52,10 @@ final class TimedAttempt implements Attempt {
 
     /** Ends a phase, which lasts at least 1 ns. Returns its end, or 0 if it is not under way. */
     long end(Phase phase, long at) {
-        if (!isOpen(phase)) {
+        int start = 2 * phase.ordinal();
+        if (times[start] == 0 || times[start + 1] != 0) {
             return 0;
         }
-        int start = 2 * phase.ordinal();
         times[start + 1] = Math.max(at, times[start] + 1);
         return times[start + 1];
     }

@@ -357,7 +357,7 @@ public final class TimedCall implements Timing {
         if (current != null && current.isOpen(Phase.SEND)) {
             current.drop(Phase.SEND);
         }
-        begin(Phase.RECEIVE, at);
+        begin(Phase.RECEIVE, at, null);
     }
 
     /** How long the response was waited for, or -1. */

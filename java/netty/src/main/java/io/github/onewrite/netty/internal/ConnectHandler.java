@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Netty sets TCP_NODELAY on every socket but swallows a failure (DefaultSocketChannelConfig), and a channel factory may
  * bring another configuration.
  */
-final class ConnectHandler extends ChannelDuplexHandler {
+public final class ConnectHandler extends ChannelDuplexHandler {
     static final String NAME = "onewrite.connect";
 
     private final NettyConnection connection;
@@ -114,8 +114,12 @@ final class ConnectHandler extends ChannelDuplexHandler {
         tunnels = true;
     }
 
-    /** Host and port of the proxy that the connection goes through. */
-    void proxy(@Nullable String address) {
+    /**
+     * The channel connects through a proxy that is not in its pipeline.
+     *
+     * @param address {@code host:port}
+     */
+    public void proxy(String address) {
         proxy = address;
     }
 
@@ -139,8 +143,8 @@ final class ConnectHandler extends ChannelDuplexHandler {
         return started;
     }
 
-    /** The connection is made for this call. */
-    void madeFor(Exchange exchange) {
+    /** The connection is made for this call, which gets the steps as they come. */
+    public void madeFor(Exchange exchange) {
         first = exchange;
         exchange.step(this::stamp);
     }
@@ -194,8 +198,8 @@ final class ConnectHandler extends ChannelDuplexHandler {
         }
     }
 
-    /** The name is being looked up. */
-    void resolving() {
+    /** The client resolves the name that this was attached with. */
+    public void resolving() {
         Exchange maker = maker();
         lookup = System.nanoTime();
         stamp(maker);

@@ -161,7 +161,10 @@ public final class Exchange implements ChannelFutureListener {
     /** The connection is ready. */
     private void acquired(NettyConnection by) {
         acquired = true;
-        by.probes();
+        KernelProbe probe = by.probe();
+        if (probe != null) {
+            probe.begin();
+        }
         TimedCall call = owned();
         if (call != null) {
             acquired(call, by);
@@ -337,9 +340,9 @@ public final class Exchange implements ChannelFutureListener {
 
     private void head(TimedCall timed, long at, int code, boolean single) {
         timed.responseStart(at);
-        NettyConnection by = connection;
-        if (single && by != null) {
-            by.probed(timed, writes);
+        KernelProbe probe = single && connection != null ? connection.probe() : null;
+        if (probe != null) {
+            probe.end(timed, writes);
         }
         timed.headersEnd(code);
     }

@@ -84,13 +84,18 @@ class Joiner extends ChannelDuplexHandler {
     private final Placement placement;
     private final int joinMax;
     private final List<Written> unflushed = new ArrayList<>(2);
-    private boolean joining;
 
-    /** Bytes of the body that are not written yet. Netty sends a body without a last content, so its length ends the delay. */
+    /**
+     * Bytes of the body that are not written yet: as long as there are some, writes are joined. Netty sends a body without a
+     * last content, so its length ends the delay.
+     */
     private long bodyLeft;
 
     private boolean planned;
-    private boolean moving;
+
+    /** {@link Placement#adjoin} removes the handler and adds it again: a delayed flush goes on. */
+    boolean moving;
+
     private @Nullable ChannelHandlerContext place;
 
     /** A pending write has the caller's promise, which only the transport completes: the next flush is not delayed. */
@@ -131,14 +136,12 @@ class Joiner extends ChannelDuplexHandler {
             bodyLeft = last || joinMax == 0 || !(ctx.channel() instanceof SocketChannel)
                     ? 0
                     : announced((HttpRequest) message);
-            joining = bodyLeft > 0;
         }
-        bodyLeft -= size;
-        joining &= !last && bodyLeft > 0;
+        bodyLeft = last ? 0 : bodyLeft - size;
         if (owed && !fits(ctx.channel(), size)) {
             flushNow(ctx);
         }
-        if (!joining
+        if (bodyLeft <= 0
                 || promise.isVoid()
                 || promise instanceof ChannelProgressivePromise
                 || message instanceof FileRegion) {
@@ -223,7 +226,7 @@ class Joiner extends ChannelDuplexHandler {
     }
 
     private boolean joins(ChannelHandlerContext ctx) {
-        return joining && !passed && !flushing && ctx.channel().isWritable() && pending(ctx.channel()) <= joinMax;
+        return bodyLeft > 0 && !passed && !flushing && ctx.channel().isWritable() && pending(ctx.channel()) <= joinMax;
     }
 
     private void answer(ChannelHandlerContext ctx) {
@@ -285,14 +288,10 @@ class Joiner extends ChannelDuplexHandler {
         ctx.deregister(promise);
     }
 
-    /** {@link Placement#adjoin} removes the handler and adds it again. */
+    /** The handler is removed and added again. */
     @Override
     public boolean isSharable() {
         return true;
-    }
-
-    void moving(boolean now) {
-        moving = now;
     }
 
     @Override

@@ -65,10 +65,13 @@ final class KernelProbe {
     /**
      * Reads the evidence at the first byte of the response, if it can be read.
      *
-     * @param waitedNanos since the last write returned
      * @param writes in which the request was handed over
      */
-    void end(TimedCall call, long waitedNanos, int writes) {
+    void end(TimedCall call, int writes) {
+        long waitedNanos = call.waited();
+        if (waitedNanos < 0) {
+            return;
+        }
         ByteBuffer since = before;
         ByteBuffer now = read();
         before = now;

@@ -69,7 +69,7 @@ public final class NettyConnection {
      * Attaches to a new channel, and stamps its connect. A channel that has a connection keeps it.
      *
      * @param setup begins a call for a request that has none
-     * @param host the name that is looked up before the connect, if {@link #resolving} is called
+     * @param host the name that is looked up before the connect, if {@link ConnectHandler#resolving} is called
      * @param nodelay counts a socket without TCP_NODELAY, which is set; null where the user has set the option
      * @param openers finds the call for which a connection is opened, or null
      */
@@ -104,28 +104,14 @@ public final class NettyConnection {
         return id;
     }
 
-    ConnectHandler connect() {
+    /** The times of its connect. */
+    public ConnectHandler connect() {
         return connect;
     }
 
     @Nullable
     KernelProbe probe() {
         return probe;
-    }
-
-    /** A timed request begins. */
-    void probes() {
-        if (probe != null) {
-            probe.begin();
-        }
-    }
-
-    /** The answer begins, to a request that was handed over in that many writes. */
-    void probed(TimedCall timed, int writes) {
-        long waited = timed.waited();
-        if (probe != null && waited >= 0) {
-            probe.end(timed, waited, writes);
-        }
     }
 
     /**
@@ -158,25 +144,6 @@ public final class NettyConnection {
         return ctx.isRemoved();
     }
 
-    /**
-     * The channel connects through a proxy that is not in its pipeline.
-     *
-     * @param address {@code host:port}
-     */
-    public void proxy(String address) {
-        connect.proxy(address);
-    }
-
-    /** The connection is made for this call, which gets the steps as they come. */
-    public void madeFor(Exchange exchange) {
-        connect.madeFor(exchange);
-    }
-
-    /** The client resolves the name that this was attached with. */
-    public void resolving() {
-        connect.resolving();
-    }
-
     /** The channel is given back to its pool. */
     void freed() {
         freeSince = System.nanoTime();
@@ -193,7 +160,7 @@ public final class NettyConnection {
             }
             return;
         }
-        // The handlers of a customizer without hooks do not take connect.
+        // The handlers of a customizer without hooks do not take times.
         placement.place(true);
         // That of the connect is the first call's.
         error = requests == 1 ? error : null;

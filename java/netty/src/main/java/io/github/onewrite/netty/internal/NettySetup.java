@@ -172,7 +172,7 @@ public final class NettySetup {
         NettyConnection connection =
                 NettyConnection.attach(channel, this, host, nodelay ? setup.withoutNodelay : null, any -> null);
         if (!host.isEmpty()) {
-            connection.resolving();
+            connection.connect().resolving();
         }
         return connection;
     }

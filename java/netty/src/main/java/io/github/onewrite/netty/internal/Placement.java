@@ -53,7 +53,7 @@ final class Placement {
         }
         if (timing || joinMax > 0) {
             pipeline.addBefore(bottom.name(), ByteHandler.NAME, new ByteHandler(connection, joinMax > 0));
-            adjoin(top);
+            adjoin();
         }
         KernelProbe probe = connection.probe();
         if (config.acknowledgesAtOnce() && probe != null && pipeline.context(KernelProbe.QUICKACK) == null) {
@@ -72,12 +72,8 @@ final class Placement {
      * @return whether it does
      */
     boolean adjoin() {
-        return codec != null && adjoin(codec);
-    }
-
-    private boolean adjoin(ChannelHandlerContext top) {
         List<String> names = pipeline.names();
-        int above = names.indexOf(top.name()) + 1;
+        int above = codec == null ? 0 : names.indexOf(codec.name()) + 1;
         if (above == 0 || Joiner.NAME.equals(names.get(above))) {
             return false;
         }
@@ -85,11 +81,11 @@ final class Placement {
         if (ours == null) {
             ours = timing ? new TimingHandler(connection, this, joinMax) : new Joiner(this, joinMax);
         } else {
-            ours.moving(true);
-            pipeline.remove(Joiner.NAME);
+            ours.moving = true;
+            pipeline.remove(ours);
         }
-        pipeline.addAfter(top.name(), Joiner.NAME, ours);
-        ours.moving(false);
+        pipeline.addAfter(names.get(above - 1), Joiner.NAME, ours);
+        ours.moving = false;
         return true;
     }
 
