@@ -6,14 +6,14 @@ import { base } from './base-version.js'
 import { copyOf, resolveConfig } from './config.js'
 import { guardStatus } from './http/guard.js'
 import { hookFailures, mergeHooks, switchHooksOff } from './timing/hooks.js'
-import { Agent } from './undici/agent.js'
+import { Agent } from './undici/agents.js'
 import { kConfig } from './undici/dispatch.js'
 import { configOf } from './undici/factory.js'
 import { placeForOurs } from './undici/global.js'
 import { VERSION } from './version.js'
 
 /** @typedef {import('./timing/hooks.js').Hooks} Hooks */
-/** @typedef {import('./undici/agent.js').AgentOptions} AgentOptions */
+/** @typedef {import('./undici/agents.js').AgentOptions} AgentOptions */
 /** @typedef {import('./undici/global.js').Place} Place */
 
 /**

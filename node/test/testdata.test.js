@@ -64,7 +64,8 @@ function recordOf ({ record }) {
   const timing = new Timing(/** @type {any} */ ({
     method: record.method,
     origin: record.url,
-    beganNs: record.started_at_mono_ns,
+    path: '',
+    startNs: record.started_at_mono_ns,
     attempts,
     lastAttempt: attempts.at(-1),
     closed: true,

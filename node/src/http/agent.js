@@ -8,7 +8,7 @@ import { connectionOf, detach } from '../timing/connection.js'
 import { hooksOf, resolveHooks } from '../timing/hooks.js'
 import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
-import { followed, timeRequest } from './timed-request.js'
+import { followed, TimedRequest } from './timed-request.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {http.AgentOptions & Options} HttpAgentOptions */
@@ -29,9 +29,7 @@ const kState = Symbol('onewrite state')
 function stateOf (given) {
   const config = resolveConfig(given)
   const max = mostHeld(config)
-  /** @this {any} @param {any} socket */
-  const onSocket = function (socket) { joinTurn(this, socket, max) }
-  return { config, hooks: resolveHooks(given, config), onSocket: max > 0 ? onSocket : null }
+  return { config, hooks: resolveHooks(given, config), onSocket: max > 0 ? joinTurn(max) : null }
 }
 
 /** Of a copy without the state. @type {State | null} */
@@ -76,7 +74,7 @@ const withOurs = (Base, secure) => /** @type {any} */ (class extends Base {
     const state = this[kState]
     if (state.config.disabled) return super.addRequest(request, options, ...rest)
     const hooks = hooksOf(state)
-    const call = hooks === null ? null : timeRequest(request, Object(options), hooks, state.onSocket)
+    const call = hooks === null ? null : new TimedRequest(hooks, request, Object(options), state.onSocket)
     if (call === null && state.onSocket !== null) request.once('socket', state.onSocket)
     try {
       super.addRequest(request, options, ...rest)

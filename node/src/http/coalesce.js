@@ -5,19 +5,20 @@
  */
 
 /**
- * @param {import('node:http').ClientRequest} request
- * @param {any} socket that it has just been given
  * @param {number} max bytes; a body that is announced as longer is left to Node
+ * @returns {(this: any, socket: any) => void} listener for 'socket' of a ClientRequest
  */
-export function joinTurn (request, socket, max) {
-  // A request that is ended is flushed in one write. A finished head is to leave at once: `flushHeaders()`, or Expect.
-  if (request.writableEnded || request.headersSent || Number(request.getHeader('content-length')) > max) return
-  // A user's own socket, or a mock, may lack the methods.
-  if (typeof socket.cork !== 'function') return
-  socket.cork()
-  // `end()` has flushed the socket, and the next request may have corked it since.
-  const flush = () => { if (!request.writableEnded) socket.uncork() }
-  if (socket.secureConnecting) socket.once('secureConnect', flush)
-  else if (socket.connecting) socket.once('connect', flush)
-  else setImmediate(flush)
+export function joinTurn (max) {
+  return function (socket) {
+    // An ended request is flushed in one write. A finished head is to leave at once: `flushHeaders()`, or Expect.
+    if (this.writableEnded || this.headersSent || Number(this.getHeader('content-length')) > max) return
+    // A user's own socket, or a mock, may lack the methods.
+    if (typeof socket.cork !== 'function') return
+    socket.cork()
+    // `end()` has flushed the socket, and the next request may have corked it since.
+    const flush = () => { if (!this.writableEnded) socket.uncork() }
+    if (socket.secureConnecting) socket.once('secureConnect', flush)
+    else if (socket.connecting) socket.once('connect', flush)
+    else setImmediate(flush)
+  }
 }

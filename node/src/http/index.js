@@ -2,9 +2,8 @@
 
 export { HttpAgent, HttpsAgent } from './agent.js'
 export { guardNodeHttp, unguardNodeHttp } from './guard.js'
-export { withTimingId } from '../timing/id.js'
 export { Timing } from '../timing/record.js'
-export { hookFailures } from '../timing/hooks.js'
+export { hookFailures, withTimingId } from '../timing/hooks.js'
 
 /** @typedef {import('../config.js').Options} Options */
 /** @typedef {import('../timing/events.js').TimingEvent} TimingEvent */

@@ -10,38 +10,13 @@ import { errorMonitor } from 'node:events'
 import { errorKind } from '../errors.js'
 import { hide } from '../patch.js'
 import { Call } from '../timing/call.js'
+import { nowNs } from '../timing/clock.js'
 import { Connection, connectionOf } from '../timing/connection.js'
 
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 
 let subscribed = false
 const MANUAL = { requireManualDestroy: true }
-
-/**
- * Nothing here listens for 'response', 'upgrade' or 'connect': without a listener Node drops a response, and closes a
- * connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData).
- * @param {any} request a ClientRequest that an agent has just been given
- * @param {any} options of the request
- * @param {Hooks} hooks
- * @param {((socket: any) => void) | null} onSocket listener for 'socket' of the request
- * @returns {TimedRequest}
- */
-export function timeRequest (request, options, hooks, onSocket) {
-  if (!subscribed) {
-    subscribed = true
-    diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
-  }
-  return new TimedRequest(hooks, request, options, onSocket)
-}
-
-/**
- * Node publishes a final response when its head is there, before the request's 'response' event.
- * @param {any} message of the channel
- */
-function onResponse ({ request, response }) {
-  const call = /** @type {TimedRequest | null | undefined} */ (connectionOf(request.socket)?.call)
-  if (call && call.request === request) call.onResponse(response)
-}
 
 /** @param {any} request @param {any} options @returns {string} as the caller gave it */
 function originOf ({ protocol }, { host, port, defaultPort }) {
@@ -51,16 +26,25 @@ function originOf ({ protocol }, { host, port, defaultPort }) {
   return `${protocol}//${literal}${isDefault ? '' : `:${port}`}`
 }
 
-class TimedRequest extends Call {
+/**
+ * Nothing here listens for 'response', 'upgrade' or 'connect': without a listener Node drops a response, and closes a
+ * connection that is upgraded (lib/_http_client.js, parserOnIncomingClient and socketOnData).
+ */
+export class TimedRequest extends Call {
   /**
-   * @param {Hooks} hooks @param {any} request @param {any} options
-   * @param {((socket: any) => void) | null} onSocket
+   * @param {Hooks} hooks
+   * @param {any} request a ClientRequest that an agent has just been given
+   * @param {any} options of the request
+   * @param {((socket: any) => void) | null} onSocket listener for 'socket' of the request
    */
   constructor (hooks, request, options, onSocket) {
+    if (!subscribed) diagnosticsChannel.subscribe('http.client.response.finish', onResponse)
+    subscribed = true
     const context = new AsyncResource('OnewriteCall', MANUAL)
     super(hooks, context, String(request.method), originOf(request, options), String(request.path), true)
     this.request = request
     this.options = options
+    this.joins = onSocket
     /** @type {any} */
     this.response = null
     /** @type {any} */
@@ -71,45 +55,45 @@ class TimedRequest extends Call {
     this.unfollow = null
     /** The caller destroyed the request. @type {boolean | undefined} undefined: it has not ended */
     this.givenUp = undefined
-    this.onSocket = (/** @type {any} */ socket) => {
-      this.assigned(socket)
-      onSocket?.call(request, socket)
-    }
-    this.onInformation = (/** @type {any} */ { statusCode }) => {
-      this.interim(statusCode)
-      this.tell()
-    }
-    this.onError = (/** @type {any} */ error) => this.errored(error)
-    this.onClose = () => this.ended()
+    this.onSocket = this.assigned.bind(this)
+    this.onInformation = this.informed.bind(this)
+    this.onError = this.errored.bind(this)
+    this.onClose = this.ended.bind(this)
     request.on('socket', this.onSocket).on('information', this.onInformation).on(errorMonitor, this.onError)
       .on('close', this.onClose)
   }
 
   /** @param {any} socket that the request has been given */
   assigned (socket) {
+    const { joins, options, request } = this
     this.socket = socket
-    let connection = connectionOf(socket)
-    if (connection === null) {
-      connection = followed(socket, this.options, this.options.protocol === 'https:')
-      if (connectionOf(socket) === null) return this.connected(null)
-    }
+    if (connectionOf(socket) === null) followed(socket, options, options.protocol === 'https:')
+    const connection = connectionOf(socket)
     this.line = { connection }
-    if (socket.encrypted ? !socket.secureConnecting : !socket.connecting) return this.connected(connection)
-    const event = socket.encrypted ? 'secureConnect' : 'connect'
-    const onOpened = () => this.connected(connection)
-    socket.prependOnceListener(event, onOpened)
-    this.unfollow = () => {
-      socket.off(event, onOpened)
-      connection?.unfollow()
+    if (connection === null || !(socket.encrypted ? socket.secureConnecting : socket.connecting)) this.connected()
+    else {
+      const event = socket.encrypted ? 'secureConnect' : 'connect'
+      const onOpened = () => this.connected()
+      socket.prependOnceListener(event, onOpened)
+      this.unfollow = () => {
+        socket.off(event, onOpened)
+        connection.unfollow()
+      }
     }
+    joins?.call(request, socket)
   }
 
-  /** @param {Connection | null} connection */
-  connected (connection) {
+  connected () {
     this.unfollow = null
-    connection?.opened()
+    this.line?.connection?.opened()
     if (this.outcome !== undefined) return
     this.acquired()
+    this.tell()
+  }
+
+  /** @param {any} message */
+  informed ({ statusCode }) {
+    this.interim(statusCode)
     this.tell()
   }
 
@@ -120,16 +104,6 @@ class TimedRequest extends Call {
     this.sent ||= request?.writableFinished === true ||
       (request?.writableEnded === true && socket?.writableLength <= (connection?.inFlight ?? 0))
     super.captureWrites(interim)
-  }
-
-  /** @param {any} response whose head is there */
-  onResponse (response) {
-    this.response = response
-    this.head(response.statusCode)
-    const length = response.headers['content-length']
-    if (length !== undefined) this.bytesReceived = this.method === 'HEAD' ? 0 : Number(length)
-    else if (response.headers['transfer-encoding'] !== undefined || !response.shouldKeepAlive) this.count(response)
-    this.tell()
   }
 
   /** @param {any} response whose length is not known */
@@ -172,8 +146,6 @@ class TimedRequest extends Call {
     const response = this.response ?? request.res ?? null
     // The program may have removed the listener for 'socket'.
     const socket = this.socket ?? request.socket
-    this.leaveRequest()
-    if (this.outcome !== undefined) return
     if (response !== null && this.responseStartNs === 0) this.head(response.statusCode)
     if (response?.upgrade) return this.over(false)
     if (response?.complete) {
@@ -192,7 +164,7 @@ class TimedRequest extends Call {
 
   /** @param {boolean} reusable */
   over (reusable) {
-    this.finish(reusable)
+    this.endAttempt('ok', this.responseEndNs || nowNs(), reusable)
     this.letGo()
   }
 
@@ -202,18 +174,13 @@ class TimedRequest extends Call {
     this.letGo()
   }
 
-  leaveRequest () {
-    this.request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
-      .off('close', this.onClose)
-  }
-
   /** The record, which hooks may keep, leads to nothing of the request. */
   letGo () {
-    this.close()
-    this.leaveRequest()
+    this.request.off('socket', this.onSocket).off('information', this.onInformation).off(errorMonitor, this.onError)
+      .off('close', this.onClose)
     this.unfollow?.()
-    this.unfollow = this.request = this.response = this.socket = this.options = this.failure = null
-    this.onSocket = this.onInformation = this.onError = this.onClose = nothing
+    this.unfollow = this.request = this.options = this.joins = this.response = this.socket = this.failure = null
+    this.close()
   }
 
   /**
@@ -229,13 +196,25 @@ class TimedRequest extends Call {
   }
 }
 
-function nothing () {}
+/**
+ * Node publishes a final response when its head is there, before the request's 'response' event.
+ * @param {any} message of the channel
+ */
+function onResponse ({ request, response }) {
+  const call = connectionOf(request.socket)?.call
+  if (!(call instanceof TimedRequest) || call.request !== request) return
+  call.response = response
+  call.head(response.statusCode)
+  const length = response.headers['content-length']
+  if (length !== undefined) call.bytesReceived = call.method === 'HEAD' ? 0 : Number(length)
+  else if (response.headers['transfer-encoding'] !== undefined || !response.shouldKeepAlive) call.count(response)
+  call.tell()
+}
 
 /**
  * @param {any} socket of a request
  * @param {any} options of the request or of the connection
  * @param {boolean} secure
- * @returns {Connection}
  */
 export function followed (socket, options, secure) {
   const host = String(options.host ?? options.socketPath ?? '')
@@ -243,7 +222,6 @@ export function followed (socket, options, secure) {
   if (socket.connecting && typeof socket.prependOnceListener === 'function') connection.follow(socket)
   else connection.cannotFollow()
   connection.attach(socket, true)
-  return connection
 }
 
 /** Node's error for a request that its caller destroyed, and for a peer that closed. @param {any} error */

@@ -10,8 +10,7 @@
 import { errorKind } from '../errors.js'
 import { nowNs } from './clock.js'
 import { MadeEvent } from './events.js'
-import { callHooks, safely } from './hooks.js'
-import { timingIdIn, timingIds } from './id.js'
+import { callHooks, safely, timingIds } from './hooks.js'
 import { Timing } from './record.js'
 
 /** @typedef {import('node:async_hooks').AsyncResource} AsyncResource */
@@ -39,16 +38,15 @@ export class Call {
    * @param {boolean} [above] it is above interceptors, and no attempt itself
    */
   constructor (hooks, context, method, origin, path, alone, above = false) {
-    const now = nowNs()
-    this.id = timingIds === null ? undefined : timingIdIn(context)
+    this.id = timingIds === null ? undefined : context.runInAsyncScope(timingIds.getStore, timingIds)
     this.method = method
     this.origin = origin
     this.path = path
     this.hooks = hooks
-    // Somebody gets events.
-    this.loud = hooks.receivers !== null
+    // Those of the call, also where this is an attempt of another.
+    this.receivers = hooks.receivers
     this.context = /** @type {AsyncResource | null} */ (context)
-    this.observed = hooks.observer === undefined ? null : hooks.observe()
+    this.observed = hooks.observer === undefined ? null : safely(hooks.observer) ?? null
     /** The call of which it is an attempt, itself in the common case; null: not known yet. @type {Call | null} */
     this.owner = alone ? this : null
     // null: itself alone.
@@ -61,8 +59,7 @@ export class Call {
     // When its own connection was made.
     this.steps = /** @type {import('./connection.js').Steps | null} */ (null)
     // Moments of the monotonic clock, ns; 0: not reached.
-    this.beganNs = now
-    this.startNs = now
+    this.startNs = nowNs()
     this.queueEndNs = 0
     this.acquiredNs = 0
     this.requestStartNs = 0
@@ -87,9 +84,9 @@ export class Call {
     this.sent = false
     // The counts of the connection have been taken over.
     this.captured = false
-    // Its events, and how many of them the hooks have been called with.
-    this.news = /** @type {TimingEvent[] | null} */ (null)
-    this.told = 0
+    // The first and the last of its events that the hooks have not been called with.
+    this.news = /** @type {TimingEvent | null} */ (null)
+    this.lastNews = /** @type {TimingEvent | null} */ (null)
     this.opened = false
     this.telling = false
     // It ends when its last attempt has ended.
@@ -97,15 +94,13 @@ export class Call {
     // The call has ended.
     this.closed = false
     // The views that hooks get: of the call, and of the attempt.
-    this.record = /** @type {Timing | null} */ (null)
+    this.timing = new Timing(this)
     this.view = /** @type {import('./record.js').Attempt | null} */ (null)
-    if (!this.loud) return
+    if (this.receivers === null) return
     if (!above) this.starts()
     // fetch() or request() has to return first: an abort in a hook before that is an assertion of undici.
     if (alone) queueMicrotask(() => this.tell())
   }
-
-  get timing () { return (this.record ??= new Timing(this)) }
 
   /** The call that has the record. @returns {Call} */
   get top () {
@@ -130,7 +125,8 @@ export class Call {
   reach () {
     const from = below
     below = this
-    if (from === null || from.owner !== null) return from
+    // Below a handler that has a connection is none. What starts in its call is another call.
+    if (from === null || from.owner !== null || this.line !== null) return from
     const { top } = this
     if (from !== top && !top.closed) top.adopt(from)
     return from
@@ -140,7 +136,7 @@ export class Call {
   leave (before) {
     below = before
     this.owner ??= this
-    if (this.loud) this.tell()
+    if (this.receivers !== null) this.tell()
   }
 
   /** @param {Call} from an attempt, or a handler above attempts that is not the uppermost */
@@ -151,24 +147,22 @@ export class Call {
       // It seemed to be the attempt.
       this.attempts = []
       this.news = null
-      this.told = 0
       const first = attempts[0]
       if (first !== undefined) first.startNs = this.startNs
-      for (const event of news ?? []) {
-        if (event.name !== 'attemptStart' && event.name !== 'queueStart') break
+      for (let event = news; event?.name === 'attemptStart' || event?.name === 'queueStart'; event = event.next) {
         event.tNs = this.startNs
+        // The hooks have been called with those of this one.
+        if (this.opened) news = event.next
       }
-      if (this.opened) news = news?.filter(({ name }) => name !== 'attemptStart' && name !== 'queueStart') ?? null
     }
     for (const attempt of attempts) attempt.index = this.attempts.push(attempt) - 1
     for (const each of [from, ...attempts]) each.id = this.id
-    for (const event of news ?? []) event.adopted()
-    if (this.news === null) this.news = news
-    else this.news.push(...news ?? [])
+    for (let event = news; event !== null; event = event.next) event.adopted()
+    if (news !== null) this.append(news, from.lastNews)
     from.news = null
     from.owner = this
     // The hooks of the uppermost dispatcher are called, no others.
-    for (const attempt of attempts) attempt.loud = this.loud
+    for (const attempt of attempts) attempt.receivers = this.receivers
     this.observed = from.observed ?? this.observed
   }
 
@@ -181,13 +175,33 @@ export class Call {
     const connection = this.connection = this.line === null ? null : this.line.connection
     this.captured = this.sent = false
     this.firstByteNs = 0
-    const steps = connection === null ? null : connection.carry(this, now)
+    /** Where it was made for this attempt. @type {Connection | null} */
+    let own = null
+    if (connection !== null) {
+      if (!connection.multiplexed) {
+        connection.call?.captureWrites()
+        connection.call = this
+        // node:http has queued its first request before the connection is made.
+        if (connection.requests > 0) {
+          connection.firstWriteNs = connection.lastWriteNs = connection.writes = connection.bytesOut = 0
+          connection.writing = false
+        }
+      }
+      this.reused = connection.requests++ > 0
+      this.connId = connection.id
+      this.connRequests = connection.requests
+      this.proxy ??= connection.proxy
+      if (connection.active++ === 0 && connection.releasedNs !== 0) this.idleNs = now - connection.releasedNs
+      // One that was begun for an earlier call is not part of this attempt's phases.
+      if (!this.reused && connection.startNs >= this.startNs) own = connection
+      if (!again && own !== null) this.steps = own.steps
+      connection.steps = null
+    }
     if (again) return
-    this.steps = steps
-    this.queueEndNs = steps === null || connection === null ? now : connection.startNs
+    this.queueEndNs = own === null ? now : own.startNs
     if (this.observed !== null) this.progress()
-    if (!this.loud) return
-    this.leaveQueue(steps === null ? null : connection, this.queueEndNs)
+    if (this.receivers === null) return
+    this.leaveQueue(own)
     const event = connection === null ? null : this.event('connectionAcquired', now)
     if (event !== null) {
       event.connId = this.connId
@@ -197,12 +211,11 @@ export class Call {
     }
   }
 
-  /** @param {Connection | null} own made for this attempt @param {number} now */
-  leaveQueue (own, now) {
-    this.queueEndNs = own === null ? now : own.startNs
+  /** @param {Connection | null} own made for this attempt */
+  leaveQueue (own) {
     this.event('queueEnd', this.queueEndNs)
     const { steps } = this
-    if (own === null || steps === null || this.top.hooks.receivers === null) return
+    if (own === null || steps === null) return
     for (const step of /** @type {const} */ (['dns', 'connect', 'tls'])) {
       const [startNs, endNs] = [steps[`${step}StartNs`], steps[`${step}EndNs`]]
       if (startNs === 0 || endNs === 0) continue
@@ -224,7 +237,7 @@ export class Call {
     if (connection.multiplexed || connection.lastWriteNs === 0) return
     if (this.requestStartNs === 0) {
       this.requestStartNs = Math.max(connection.firstWriteNs, this.acquiredNs)
-      if (this.loud) this.event('requestStart', this.requestStartNs)
+      if (this.receivers !== null) this.event('requestStart', this.requestStartNs)
     }
     const isSent = this.sent && !connection.writing
     if (interim && !isSent) return
@@ -233,7 +246,7 @@ export class Call {
     this.writes = connection.writes
     if (!isSent) return
     this.requestEndNs = Math.max(connection.lastWriteNs, this.requestStartNs + 1)
-    const event = this.loud ? this.event('requestEnd', this.requestEndNs) : null
+    const event = this.receivers === null ? null : this.event('requestEnd', this.requestEndNs)
     if (event === null) return
     event.bytes = this.bytesSent
     event.writes = this.writes
@@ -245,7 +258,7 @@ export class Call {
   /** An interim response is no answer: the request may still be sent. @param {number} status */
   interim (status) {
     if (this.outcome !== undefined || this.responseStartNs !== 0) return
-    if (this.top.hooks.receivers !== null) {
+    if (this.receivers !== null) {
       this.captureWrites(true)
       // Of 100 the program hears first, and may have sent the body by now.
       const event = status === 100 ? null : this.event('informational', this.firstByteNs || nowNs())
@@ -268,9 +281,9 @@ export class Call {
     this.captureWrites()
     this.responseStartNs = this.firstByteNs
     if (this.observed !== null) this.progress()
-    if (!this.loud) return
+    if (this.receivers === null) return
     this.event('responseStart', this.firstByteNs)
-    if (this.top.hooks.receivers?.headersEnd) {
+    if (this.receivers.headersEnd !== null) {
       const event = this.event('headersEnd', nowNs())
       if (event !== null) event.status = status
     }
@@ -281,7 +294,7 @@ export class Call {
     if (this.outcome !== undefined || this.responseEndNs !== 0 || this.responseStartNs === 0) return
     const now = this.responseEndNs = nowNs()
     if (this.observed !== null) this.progress()
-    const event = this.loud ? this.event('responseEnd', now) : null
+    const event = this.receivers === null ? null : this.event('responseEnd', now)
     if (event !== null) event.bytes = this.bytesReceived
   }
 
@@ -305,9 +318,8 @@ export class Call {
       return
     }
     this.responseEnd()
-    if (!this.loud) return this.endAttempt('ok', this.responseEndNs || nowNs(), true)
     // For a listener the base library has to decide first whether the connection can be used again.
-    if (!this.top.hooks.receivers?.connectionReleased) this.finish(true)
+    if (!this.receivers?.connectionReleased) this.endAttempt('ok', this.responseEndNs || nowNs(), true)
   }
 
   /** The call or the attempt failed. @param {any} error @param {boolean} [cancelled] by the caller */
@@ -345,7 +357,8 @@ export class Call {
       if (own.steps?.error === undefined && !own.ready && kind !== 'cancelled') own.failed(error)
       this.steps = own.stepsUntil(now)
     }
-    this.leaveQueue(own, now)
+    this.queueEndNs = own === null ? now : own.startNs
+    this.leaveQueue(own)
     if (own !== null && !own.ready) return this.steps?.last
     // The base library refused the request.
     return kind === 'other' ? undefined : 'queue'
@@ -368,11 +381,11 @@ export class Call {
       connection.active--
       connection.releasedNs = now
       if (connection.call === this) connection.call = null
-      const event = this.loud ? this.event('connectionReleased', now) : null
+      const event = this.receivers === null ? null : this.event('connectionReleased', now)
       if (event !== null) event.reusable = reusable
     }
     this.line = null
-    if (!this.loud) return
+    if (this.receivers === null) return
     const event = this.event('attemptEnd', now)
     if (event !== null) event.outcome = outcome
   }
@@ -395,7 +408,7 @@ export class Call {
       }
       last.endAttempt(/** @type {Outcome} */ (this.outcome), this.endNs, false)
     }
-    const event = this.loud ? (last ?? this).event('callEnd', this.endNs) : null
+    const event = this.receivers === null ? null : (last ?? this).event('callEnd', this.endNs)
     if (event !== null) {
       event.outcome = this.outcome
       event.errorKind = this.errorKind
@@ -415,19 +428,24 @@ export class Call {
    */
   event (name, tNs) {
     const top = this.owner === this ? this : this.top
-    const { receivers } = top.hooks
-    if (receivers === null || receivers[name] === null || top.closed) return null
+    if (this.receivers === null || this.receivers[name] === null || top.closed) return null
     const event = new MadeEvent(this, name, tNs)
-    top.news ??= []
-    top.news.push(event)
+    top.append(event, event)
     return event
+  }
+
+  /** @param {TimingEvent} first @param {TimingEvent | null} last */
+  append (first, last) {
+    if (this.news === null || this.lastNews === null) this.news = first
+    else this.lastNews.next = first
+    this.lastNews = last
   }
 
   /** Calls the hooks of the call, in the caller's context. An event that comes meanwhile waits for its turn. */
   tell () {
     const top = this.owner === this ? this : this.top
-    const begins = !top.opened && top.hooks.receivers?.callStart
-    if (top.telling || top.owner === null || !(begins || top.closed || top.told < (top.news?.length ?? 0))) return
+    const begins = !top.opened && top.receivers?.callStart
+    if (top.telling || top.owner === null || !(begins || top.closed || top.news !== null)) return
     top.telling = true
     top.context?.runInAsyncScope(tellAll, undefined, top)
     top.telling = false
@@ -436,26 +454,29 @@ export class Call {
 
 /** @param {Call} call */
 function tellAll (call) {
-  const { receivers, timings } = call.hooks
+  const { receivers } = call
   if (receivers !== null && !call.opened) {
     call.opened = true
     if (receivers.callStart !== null) callHooks(receivers.callStart, callStart(call))
   }
-  while (call.news !== null && call.told < call.news.length) {
-    const event = /** @type {TimingEvent} */ (call.news[call.told++])
+  while (call.news !== null) {
+    const event = call.news
+    call.news = event.next
+    // A hook that keeps an event does not keep those after it.
+    event.next = null
     callHooks(receivers?.[event.name] ?? [], event)
   }
   if (!call.closed) return
-  call.context = call.news = null
-  call.told = 0
-  callHooks(timings, call.timing)
+  call.context = call.lastNews = null
+  callHooks(call.hooks.timings, call.timing)
 }
 
 /** @param {Call} call */
 function callStart (call) {
   /** @type {TimingEvent} */
-  const event = new MadeEvent(call, 'callStart', call.beganNs)
+  const event = new MadeEvent(call, 'callStart', call.startNs)
   const { timing } = call
+  event.attempt = undefined
   event.method = timing.method
   event.url = timing.url
   event.startedAtUnixNs = timing.startedAtUnixNs

@@ -110,18 +110,14 @@ export class Connection {
     if (steps.secure && !this.ready) steps.tlsStartNs = steps.connectEndNs
   }
 
-  #secured () {
-    const { steps } = this
-    if (steps !== null && steps.tlsStartNs !== 0 && steps.tlsEndNs === 0) steps.tlsEndNs = nowNs()
-  }
-
   /** The socket is connected, with TLS where wanted: a request comes next. */
   opened () {
     if (this.ready) return
     this.ready = true
-    if (this.steps?.connectStartNs === 0) this.cannotFollow()
+    const { steps } = this
+    if (steps?.connectStartNs === 0) this.cannotFollow()
     this.connected()
-    this.#secured()
+    if (steps !== null && steps.tlsStartNs !== 0) steps.tlsEndNs = nowNs()
     this.unfollow()
   }
 
@@ -150,32 +146,6 @@ export class Connection {
   }
 
   /**
-   * The attempt gets this connection.
-   * @param {Call} call @param {number} now
-   * @returns {Steps | null} when it was made for this attempt
-   */
-  carry (call, now) {
-    if (!this.multiplexed) {
-      this.call?.captureWrites()
-      this.call = call
-      // node:http has queued its first request before the connection is made.
-      if (this.requests > 0) {
-        this.firstWriteNs = this.lastWriteNs = this.writes = this.bytesOut = 0
-        this.writing = false
-      }
-    }
-    call.reused = this.requests++ > 0
-    call.connId = this.id
-    call.connRequests = this.requests
-    call.proxy ??= this.proxy
-    if (this.active++ === 0 && this.releasedNs !== 0) call.idleNs = now - this.releasedNs
-    const { steps } = this
-    this.steps = null
-    // One that was begun for an earlier call is not part of this attempt's phases.
-    return !call.reused && this.startNs >= call.startNs ? steps : null
-  }
-
-  /**
    * Counts the writes of this socket. Each call of its `_write` and `_writev` is one write to the kernel; `write` only
    * queues while the socket is corked. HTTP/2 frames its own writes.
    * @param {any} socket that carries the requests of this connection
@@ -194,16 +164,17 @@ export class Connection {
   }
 
   /**
+   * One call of the socket's `_write` or `_writev`.
+   * @param {any} socket @param {any} data @param {any} encoding of `_write`
+   * @param {(error?: Error | null) => void} callback to be called when the socket takes more
    * @param {number} bytes @param {number} length as Writable counts it
-   * @param {any} callback
-   * @returns {(error?: Error | null) => void} to be called when the socket takes more
    */
-  beforeWrite (bytes, length, callback) {
+  write (socket, data, encoding, callback, bytes, length) {
     this.inFlight = length || 1
     if (this.firstWriteNs === 0) this.firstWriteNs = nowNs()
     this.bytesOut += bytes
     this.writes++
-    return (error) => {
+    const done = (/** @type {Error | null | undefined} */ error) => {
       this.inFlight = 0
       // For a destroyed socket net calls back every write without an error, whether the kernel took it or not.
       if (this.writing && this.socket !== null && !this.socket.destroyed) {
@@ -212,10 +183,8 @@ export class Connection {
       }
       callback(error)
     }
-  }
-
-  /** @param {any} socket */
-  afterWrite (socket) {
+    if (Array.isArray(data)) this.originals._writev.call(socket, data, done)
+    else this.originals._write.call(socket, data, encoding, done)
     this.lastWriteNs = nowNs()
     if (this.inFlight === 0) {
       // It was called back: the kernel took all of it at once.
@@ -255,23 +224,17 @@ export function detach (socket) {
 /** The methods of a socket whose writes are counted. @type {Record<string, (this: any, ...args: any[]) => any>} */
 const counted = {
   _write (chunk, encoding, callback) {
-    const connection = this[kConnection]
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength
-    const done = connection.beforeWrite(bytes, chunk.length, callback)
-    connection.originals._write.call(this, chunk, encoding, done)
-    connection.afterWrite(this)
+    this[kConnection].write(this, chunk, encoding, callback, bytes, chunk.length)
   },
   _writev (chunks, callback) {
-    const connection = this[kConnection]
     let bytes = 0
     let length = 0
     for (const { chunk, encoding } of chunks) {
       bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength
       length += chunk.length
     }
-    const done = connection.beforeWrite(bytes, length, callback)
-    connection.originals._writev.call(this, chunks, done)
-    connection.afterWrite(this)
+    this[kConnection].write(this, chunks, null, callback, bytes, length)
   }
 }
 

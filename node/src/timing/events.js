@@ -38,6 +38,8 @@ export const EVENTS = /** @type {const} */ (['callStart', 'attemptStart', 'queue
 export class MadeEvent {
   /** @type {import('./call.js').Call} */
   #of
+  /** @type {MadeEvent | null} */
+  #next = null
 
   /**
    * @internal
@@ -52,10 +54,14 @@ export class MadeEvent {
     /** When, integer ns: the clock of `process.hrtime()`, on Linux CLOCK_MONOTONIC. @type {number} */
     this.tNs = tNs
     /** 0, 1, …; absent on `callStart`. @type {number | undefined} */
-    this.attempt = name !== 'callStart' && of.isAttempt ? of.index : undefined
+    this.attempt = of.attempts === null || of.isAttempt ? of.index : undefined
     /** The id given with `withTimingId()`. @type {string | number | undefined} */
     this.id = of.id
   }
+
+  /** @internal The event that waits behind it, for an event that waits. */
+  get next () { return this.#next }
+  set next (event) { this.#next = event }
 
   /** @internal Its attempt has become one of another call. */
   adopted () {

@@ -30,6 +30,23 @@ import { EVENTS } from './events.js'
 
 export const kObserver = Symbol('onewrite observer')
 
+/** null before the first id. @type {AsyncLocalStorage<string | number> | null} */
+export let timingIds = null
+
+/**
+ * Runs `run` so that each call started in it has `id` in its timing record and events.
+ * It finds the record of one `fetch()` or one axios call among many. The id follows the asynchronous context, so
+ * redirect hops and retries of the same call have it too.
+ * @template T
+ * @param {string | number} id
+ * @param {() => T} run
+ * @returns {T} what `run` returns
+ */
+export function withTimingId (id, run) {
+  timingIds ??= new AsyncLocalStorage()
+  return timingIds.run(id, run)
+}
+
 let failures = 0
 /** `hooksDisabled` was given to `install()`: no request that begins calls a hook. */
 let off = false
@@ -143,11 +160,6 @@ export class Hooks {
     this.receivers = receiversOf(listeners)
     /** One for a call is enough. @type {(() => Observed | null) | undefined} */
     this.observer = listeners.map((listener) => listener[kObserver]).find(Boolean)
-  }
-
-  /** @returns {Observed | null} for a call that begins */
-  observe () {
-    return (this.observer && safely(this.observer)) ?? null
   }
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { nowNs, unixNs } from './clock.js'
-import { redactUrl, urlOf } from './redact.js'
+import { urlOf } from './redact.js'
 
 /** @typedef {import('./call.js').Call} Call */
 /** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
@@ -93,7 +93,7 @@ export class Timing extends Values {
   get id () { return callOf(this).id }
   get method () { return callOf(this).method }
   /** Without passwords and secrets of the query. */
-  get url () { return redactUrl(urlOf(callOf(this).origin, callOf(this).path)) }
+  get url () { return urlOf(callOf(this).origin, callOf(this).path) }
   /** As the caller saw it; absent while the call runs. */
   get outcome () { return /** @type {Outcome} */ (callOf(this).closed ? callOf(this).outcome : undefined) }
   get errorKind () { return callOf(this).errorKind }
@@ -103,11 +103,11 @@ export class Timing extends Values {
   /** @returns {number | undefined} */
   get status () { return callOf(this).status ?? super.status }
   /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
-  get startedAtUnixNs () { return unixNs(callOf(this).beganNs) }
+  get startedAtUnixNs () { return unixNs(callOf(this).startNs) }
   /** Monotonic clock at the start, ns. */
-  get startedAtMonoNs () { return callOf(this).beganNs }
+  get startedAtMonoNs () { return callOf(this).startNs }
   /** The whole call, ns; until now while it runs. */
-  get totalNs () { return (callOf(this).closed ? callOf(this).endNs : nowNs()) - callOf(this).beganNs }
+  get totalNs () { return (callOf(this).closed ? callOf(this).endNs : nowNs()) - callOf(this).startNs }
 
   /**
    * One per try, in order. Empty when an interceptor such as undici's cache answered.

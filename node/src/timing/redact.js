@@ -10,11 +10,14 @@ const BEFORE_AUTHORITY = /^\s*(?:https?:[/\\]*|(?:[a-z][a-z\d+.-]*:)?[/\\]{2})/i
 
 /**
  * @param {string} origin
- * @param {string | undefined} path a whole URL for a proxy that forwards, `host:port` for one that tunnels
+ * @param {string} path a whole URL for a proxy that forwards, `host:port` for one that tunnels
+ * @returns {string} the URL of a request, without secrets
  */
-export function urlOf (origin, path = '') {
-  if (path === '' || path.startsWith('/')) return origin + path
-  return /^https?:\/\//.test(path) ? path : `${origin}/${path}`
+export function urlOf (origin, path) {
+  const isWhole = /^https?:\/\//.test(path)
+  const url = isWhole ? path : path === '' || path.startsWith('/') ? origin + path : `${origin}/${path}`
+  // The parts are searched, because V8 copies them together to search the whole.
+  return path.includes('?') || path.includes('@') || origin.includes('@') ? redactUrl(url) : url
 }
 
 /** @param {string} url @returns {string} */

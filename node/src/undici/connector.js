@@ -7,7 +7,6 @@ import { Connection, connectionOf, detach } from '../timing/connection.js'
 import { hooksOf } from '../timing/hooks.js'
 import { giveBack, holdUnfinished } from '../wire/coalesce.js'
 import { setNoDelay } from '../wire/nodelay.js'
-import { peerOf } from './origin.js'
 
 /**
  * The config of a client: the options, the hooks, and what only a client has.
@@ -23,8 +22,8 @@ import { peerOf } from './origin.js'
  * @typedef {{connection: Connection | null}} Connecting
  */
 /**
- * The present socket of one client, its connection where there may be hooks, and the origin with which it was made.
- * @typedef {{socket: any, connection: Connection | null, origin: any}} Line
+ * The present socket of one client, and its connection where there may be hooks.
+ * @typedef {{socket: any, connection: Connection | null}} Line
  */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */
@@ -80,4 +79,21 @@ export function leaveSocket (line) {
   if (socket === null) return
   giveBack(socket)
   if (connection !== null && connectionOf(socket) === connection) detach(socket)
+}
+
+/** @param {any} url its parts @returns {string} `host:port`, by default the port of the scheme */
+export function peerOf ({ protocol, hostname, port }) {
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
+}
+
+/**
+ * The origin of a Pool or Client, in any of the forms that undici takes (undici lib/core/util.js, parseURL).
+ * @param {any} url that undici has accepted
+ * @returns {string}
+ */
+export function originOf (url) {
+  if (url instanceof URL) return url.origin
+  const { protocol, hostname, port } = url
+  const text = typeof url === 'string' ? url : url.origin ?? `${protocol}//${hostname}${port ? `:${port}` : ''}`
+  return /^[^/]*\/\/[^/?#\\]+/.exec(text)?.[0] ?? new URL(text).origin
 }

@@ -8,9 +8,9 @@ import { baseIsSupported, kConnector } from '../base-version.js'
 import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
 import { hide } from '../patch.js'
 import { resolveHooks } from '../timing/hooks.js'
-import { leaveSocket, wrapConnector } from './connector.js'
-import { callOf, kOrigin, send, setUp, withDispatch } from './dispatch.js'
-import { originOf } from './origin.js'
+import { leaveSocket, peerOf, wrapConnector } from './connector.js'
+import { kOrigin, setUp, withDispatch } from './dispatch.js'
+import { Handler } from './handlers.js'
 
 /** @typedef {import('../config.js').Options & import('../timing/hooks.js').HookOptions} Options */
 /** @typedef {import('./connector.js').ClientConfig} ClientConfig */
@@ -40,8 +40,9 @@ class WiredClient extends /** @type {any} */ (Client) {
     super(origin, options)
     const own = /** @type {any} */ (this)
     /** @type {import('./connector.js').Line} */
-    const line = { socket: null, connection: null, origin }
+    const line = { socket: null, connection: null }
     hide(this, kLine, line)
+    if (config.timed) setUp(this, config, origin)
     own[kConnector] = wrapConnector(own[kConnector], config, line)
     // undici emits it before it passes the socket of an upgrade or a tunnel on.
     this.on('disconnect', onDisconnect)
@@ -52,31 +53,24 @@ class WiredClient extends /** @type {any} */ (Client) {
 function onDisconnect () { leaveSocket(this[kLine]) }
 
 /** A client that passes its connection to each attempt. It is made only where there may be hooks. */
-class TimedClient extends /** @type {any} */ (withDispatch(/** @type {any} */ (WiredClient))) {
-  /** @param {any} origin @param {any} options @param {ClientConfig} config */
-  constructor (origin, options, config) {
-    super(origin, options, config)
-    setUp(this, config)
-  }
+const TimedClient = withDispatch(/** @type {any} */ (WiredClient), sendOnLine)
 
-  get [kOrigin] () { return originOf(/** @type {any} */ (this)[kLine].origin) }
-
-  /** @param {any} opts @param {any} handler */
-  dispatch (opts, handler) {
-    /** @type {any} */
-    const { dispatch } = Client.prototype
-    const line = /** @type {any} */ (this)[kLine]
-    const call = callOf(this, opts, handler, 'client')
-    if (call === null) {
-      if (line.connection !== null) line.connection.requests++
-      return dispatch.call(/** @type {any} */ (this), opts, handler)
-    }
-    call.bind(line, opts)
-    const { observed } = call
-    const run = observed === null ? dispatch : () => observed.within(() => dispatch.call(this, opts, call))
-    // What a dispatcher of ours has begun, that dispatcher sees fail.
-    return call === handler ? run.call(this, opts, call) : send(call, run, this, opts)
+/** @this {any} a TimedClient @param {any} opts @param {any} handler @returns {boolean} */
+function sendOnLine (opts, handler) {
+  /** @type {any} */
+  const { dispatch } = Client.prototype
+  const line = this[kLine]
+  if (!(handler instanceof Handler && handler.bind(line))) {
+    if (line.connection !== null) line.connection.requests++
+    return dispatch.call(this, opts, handler)
   }
+  const { path } = opts
+  // A whole URL is for a proxy that forwards.
+  if (typeof path === 'string' && path.startsWith('http')) handler.proxy = peerOf(new URL(this[kOrigin]))
+  const { observed } = handler
+  return observed === null
+    ? dispatch.call(this, opts, handler)
+    : observed.within(() => dispatch.call(this, opts, handler))
 }
 
 /**

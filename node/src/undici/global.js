@@ -7,8 +7,7 @@ import http from 'node:http'
 import * as undici from 'undici'
 import { before, globalDispatchers, LEGACY } from './before.js'
 import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-version.js'
-import { Agent } from './agent.js'
-import { EnvHttpProxyAgent } from './proxy-agent.js'
+import { Agent, EnvHttpProxyAgent } from './agents.js'
 
 // When undici 8 was loaded, it replaced the dispatcher of a Node that has `legacy` alone. fetch goes on to use the
 // proxies.

@@ -8,7 +8,6 @@ import { AsyncResource } from 'node:async_hooks'
 import { callsControllersWhenSent } from '../base-version.js'
 import { Call } from '../timing/call.js'
 import { nowNs } from '../timing/clock.js'
-import { originOf, peerOf } from './origin.js'
 
 /** @typedef {import('../timing/hooks.js').Hooks} Hooks */
 
@@ -83,18 +82,21 @@ export class Handler extends Call {
     this.onRequestSent = inner.onRequestSent === undefined ? undefined : passRequestSent
   }
 
-  /** A client sends it: it is an attempt. @param {import('./connector.js').Line} line @param {any} opts */
-  bind (line, opts) {
+  /**
+   * A client sends it: it is an attempt.
+   * @param {import('./connector.js').Line} line
+   * @returns {boolean} false: another has sent it
+   */
+  bind (line) {
+    if (this.line !== null || this.outcome !== undefined) return false
     this.line = line
     if (this.attempts !== null) {
       // Interceptors have passed the uppermost handler on as it is.
       this.attempts.push(this)
-      if (this.loud) this.starts()
+      if (this.receivers !== null) this.starts()
     }
     this.onRequestSent = noteSent
-    // A whole URL is for a proxy that forwards.
-    const { path } = opts
-    if (typeof path === 'string' && path.startsWith('http')) this.proxy = peerOf(new URL(originOf(line.origin)))
+    return true
   }
 
   /** `dispatch()` itself threw. @param {any} error */
@@ -107,17 +109,6 @@ export class Handler extends Call {
   onResponseStarted () {
     if (this.responseStartNs === 0) this.firstByteNs = nowNs()
     return this.inner?.onResponseStarted?.()
-  }
-
-  /** The handlers above have been called with the response's end. What they throw comes back as an error. */
-  completed () {
-    this.inner = this.signal = null
-    if (this.outcome !== undefined) return this.close()
-    const socket = this.connection?.socket
-    settled.then(() => {
-      this.finish(socket != null && !socket.destroyed)
-      this.close()
-    })
   }
 
   /** @param {any} error */
@@ -176,7 +167,7 @@ function read (error, name) {
  * @returns {T}
  */
 function styleOf (Base, [start = '', head = '', upgrade = '', data = '', end = '', error = ''], controlled) {
-  return /** @type {any} */ (class extends /** @type {any} */ (Base) {
+  return /** @type {any} */ (class extends /** @type {new (...args: any[]) => Handler} */ (Base) {
     /** @param {any} first @param {any} context */
     [start] (first, context) {
       const before = this.reach()
@@ -196,7 +187,7 @@ function styleOf (Base, [start = '', head = '', upgrade = '', data = '', end = '
           ? this.inner?.[head]?.(first, second, third, text)
           : this.inner?.[head](first, second, third, text)
       } finally {
-        if (this.loud) this.tell()
+        if (this.receivers !== null) this.tell()
       }
     }
 
@@ -225,7 +216,16 @@ function styleOf (Base, [start = '', head = '', upgrade = '', data = '', end = '
     [end] (first, second) {
       this.complete()
       const result = controlled ? this.inner?.[end]?.(first, second) : this.inner?.[end](first, second)
-      this.completed()
+      // What the handlers above throw comes back as an error.
+      this.inner = this.signal = null
+      if (this.outcome !== undefined) this.close()
+      else {
+        settled.then(() => {
+          const socket = this.connection?.socket
+          this.finish(socket != null && !socket.destroyed)
+          this.close()
+        })
+      }
       return result
     }
 

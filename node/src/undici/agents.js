@@ -1,12 +1,57 @@
+/** Dispatchers of undici whose requests leave in one write, at once. They take its options, and ours beside them. */
+
 import * as undici from 'undici'
 import { withoutOurs } from '../config.js'
-import { kConfig, setUp, withDispatch } from './dispatch.js'
+import { peerOf } from './connector.js'
+import { dispatchTimed, kConfig, setUp, withDispatch } from './dispatch.js'
 import { agentFactoryFor, clientFactoryFor, configOf } from './factory.js'
-import { peerOf } from './origin.js'
 
-/** @typedef {undici.ProxyAgent.Options & import('./factory.js').Options} ProxyAgentOptions */
-/** @typedef {undici.EnvHttpProxyAgent.Options & import('./factory.js').Options} EnvHttpProxyAgentOptions */
-/** @typedef {import('../timing/connection.js').Connection} Connection */
+/** @typedef {import('./factory.js').ClientConfig} ClientConfig */
+/** @typedef {import('./factory.js').Factory} Factory */
+/** @typedef {import('./factory.js').Options} Options */
+/** @typedef {undici.Agent.Options & Options} AgentOptions */
+/** @typedef {undici.Pool.Options & Options} PoolOptions */
+/** @typedef {undici.ProxyAgent.Options & Options} ProxyAgentOptions */
+/** @typedef {undici.EnvHttpProxyAgent.Options & Options} EnvHttpProxyAgentOptions */
+
+/**
+ * undici's Agent whose requests leave in one write, at once. It takes undici's options, and ours beside them.
+ * With a `factory` of your own, give the pools that it makes `factory: clientFactory()`: this class cannot change
+ * clients that are made elsewhere.
+ */
+export class Agent extends withDispatch(undici.Agent) {
+  /**
+   * @param {AgentOptions} [options]
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (options = {}) {
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, options.connect)
+    super(withoutOurs(options, withFactory(options, config, agentFactoryFor)))
+    setUp(this, config)
+  }
+}
+
+/** undici's Pool (connections to one origin) whose requests leave in one write, at once. */
+export class Pool extends withDispatch(undici.Pool) {
+  /**
+   * @param {string | URL} origin
+   * @param {PoolOptions} [options] undici's options, and ours beside them
+   * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`, when one of our options has a value that it cannot have
+   */
+  constructor (origin, options = {}) {
+    const config = /** @type {any} */ (options)[kConfig] ?? configOf(options, true, options.connect)
+    super(origin, withoutOurs(options, withFactory(options, config, clientFactoryFor)))
+    setUp(this, config, origin)
+  }
+}
+
+/**
+ * @param {any} options @param {ClientConfig} config @param {(config: ClientConfig) => Factory} factoryFor
+ * @returns {{factory?: Factory}} ours, where the user gives none
+ */
+function withFactory (options, config, factoryFor) {
+  return config.disabled || options.factory !== undefined ? {} : { factory: factoryFor(config) }
+}
 
 /** undici's ProxyAgent whose requests leave in one write, at once, forwarded or through a CONNECT tunnel. */
 export class ProxyAgent extends withDispatch(undici.ProxyAgent) {
@@ -40,7 +85,7 @@ export class EnvHttpProxyAgent extends withDispatch(undici.EnvHttpProxyAgent) {
 }
 
 /**
- * @param {any} options @param {import('./factory.js').ClientConfig} config
+ * @param {any} options @param {ClientConfig} config
  * @returns {Record<string, unknown>} ours, where the user gives none
  */
 function withFactories (options, config) {
@@ -85,5 +130,30 @@ class TunnelPool extends undici.Pool {
       if (data.statusCode === 200) connection.connected()
       return data
     })
+  }
+}
+
+/**
+ * undici's RetryAgent whose retries are attempts of one timing record. With undici's own class around an Agent of ours
+ * each try has a record of its own.
+ */
+export class RetryAgent extends undici.RetryAgent {
+  #agent
+
+  /**
+   * @param {undici.Dispatcher} agent an Agent, Pool or ProxyAgent of ours; around any other it behaves as undici's
+   *   class
+   * @param {undici.RetryHandler.RetryOptions} [options] those of undici
+   */
+  constructor (agent, options = {}) {
+    super(agent, options)
+    this.#agent = /** @type {any} */ (agent)?.[kConfig]?.timed ? agent : null
+  }
+
+  /** @param {any} opts @param {any} handler */
+  dispatch (opts, handler) {
+    return this.#agent === null
+      ? super.dispatch(opts, handler)
+      : dispatchTimed(this.#agent, super.dispatch, this, opts, handler, 'above')
   }
 }
