@@ -6,11 +6,13 @@ import io.netty.bootstrap.Bootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFactory;
 import io.netty.channel.ChannelFuture;
-import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.EventLoop;
 import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.pool.AbstractChannelPoolHandler;
+import io.netty.channel.pool.ChannelHealthChecker;
+import io.netty.channel.pool.SimpleChannelPool;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpContentDecompressor;
 import io.netty.handler.proxy.HttpProxyHandler;
@@ -18,9 +20,10 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.NetUtil;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.FutureListener;
 import io.netty.util.concurrent.ImmediateEventExecutor;
+import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -30,33 +33,35 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The connections to one origin, with a limit and a queue that a call can leave. The pool, its channels and their calls are
+ * Netty's pool for one origin, with a limit and a queue that a call can leave. The pool, its channels and their calls are
  * confined to one event loop: no locks, no hop between threads.
  */
-final class OriginPool {
+final class OriginPool extends SimpleChannelPool {
     static final String CLOSED = "the client is closed";
 
     final OnewriteClientBuilder settings;
     private final Target.Origin origin;
     private final EventLoop loop;
-    private final Bootstrap bootstrap;
     private final ChannelGroup open;
 
     /** Of the client: this pool leaves it when it has no connection. */
     private final Map<Target.Origin, OriginPool> pools;
 
-    /** The one used last is first. */
-    private final ArrayDeque<Connection> idle = new ArrayDeque<>();
-
     /** Without a channel: the queue, and those whose channel connects. */
     private final Set<Call<?>> waiting = new LinkedHashSet<>();
 
     private final Set<Call<?>> connecting = new LinkedHashSet<>();
+
+    /** The call for which a channel is acquired at this moment. */
+    private @Nullable Call<?> acquiring;
+
     private int used;
     private volatile boolean closed;
     private boolean sweeps;
+    private final FutureListener<Void> released = done -> free();
 
     OriginPool(
             OnewriteClientBuilder settings,
@@ -66,13 +71,17 @@ final class OriginPool {
             ChannelGroup open,
             NettySetup netty,
             Map<Target.Origin, OriginPool> pools) {
+        super(
+                netty.apply(bootstrap(settings, origin, loop, channels), lookedUp(settings, origin)),
+                netty.wrap(pipeline(settings, origin)),
+                usability(loop),
+                true,
+                true);
         this.settings = settings;
         this.origin = origin;
         this.loop = loop;
         this.open = open;
         this.pools = pools;
-        this.bootstrap = netty.apply(bootstrap(settings, origin, loop, channels), lookedUp(settings, origin))
-                .handler(pipeline(settings, origin, netty));
     }
 
     EventLoop loop() {
@@ -86,6 +95,13 @@ final class OriginPool {
     @Override
     public String toString() {
         return origin.toString();
+    }
+
+    /** Called before a channel is used and before it is kept. */
+    private static ChannelHealthChecker usability(EventLoop loop) {
+        Future<Boolean> usable = loop.newSucceededFuture(true);
+        Future<Boolean> unusable = loop.newSucceededFuture(false);
+        return channel -> Connection.of(channel).isUsable() ? usable : unusable;
     }
 
     @SuppressWarnings("unchecked")
@@ -137,44 +153,50 @@ final class OriginPool {
 
     private void use(Call<?> call) {
         used++;
-        for (Connection each = idle.pollFirst(); each != null; each = idle.pollFirst()) {
-            if (each.isUsable()) {
-                call.acquired(each);
-                return;
-            }
+        Promise<Channel> promise = loop.newPromise();
+        acquiring = call;
+        acquire(promise);
+        acquiring = null;
+        if (promise.isDone()) {
+            acquired(call, promise);
+        } else {
+            connecting.add(call);
+            promise.addListener(done -> acquired(call, promise));
         }
-        connect(call);
     }
 
-    private void connect(Call<?> call) {
-        ChannelFuture connects = bootstrap.connect();
+    private void acquired(Call<?> call, Promise<Channel> promise) {
+        connecting.remove(call);
+        if (!promise.isSuccess()) {
+            free();
+            call.fail(promise.cause());
+            return;
+        }
+        Connection connection = Connection.of(promise.getNow());
+        if (call.isOver()) {
+            giveBack(connection);
+        } else {
+            call.acquired(connection);
+        }
+    }
+
+    @Override
+    protected ChannelFuture connectChannel(Bootstrap bootstrap) {
+        Call<?> maker = acquiring;
+        ChannelFuture connects = super.connectChannel(bootstrap);
         Channel channel = connects.channel();
         if (channel.isOpen()) {
             open.add(channel);
         }
         NettyConnection wire = NettyConnection.of(channel);
-        if (wire != null) {
-            wire.connect().madeFor(call.timing);
+        if (wire != null && maker != null) {
+            wire.connect().madeFor(maker.timing);
         }
-        connecting.add(call);
-        connects.addListener(done -> {
-            connecting.remove(call);
-            if (!done.isSuccess()) {
-                free();
-                call.fail(done.cause());
-            } else if (call.isOver()) {
-                giveBack(Connection.of(channel));
-            } else {
-                call.acquired(Connection.of(channel));
-            }
-        });
+        return connects;
     }
 
     void giveBack(Connection connection) {
-        if (connection.isUsable()) {
-            idle.addFirst(connection);
-        }
-        free();
+        release(connection.channel).addListener(released);
     }
 
     private void free() {
@@ -219,21 +241,30 @@ final class OriginPool {
     /** Closes what has been idle for too long: nobody may want a connection to this origin again. */
     private void sweep() {
         sweeps = false;
-        idle.removeIf(each -> !each.isUsable());
-        if (!idle.isEmpty()) {
+        List<Channel> kept = new ArrayList<>();
+        for (Channel each = pollChannel(); each != null; each = pollChannel()) {
+            if (Connection.of(each).isUsable()) {
+                kept.add(0, each);
+            }
+        }
+        kept.forEach(this::offerChannel);
+        if (!kept.isEmpty()) {
             sweepLater();
         } else if (used == 0) {
             pools.remove(origin, this);
         }
     }
 
-    private static ChannelInitializer<Channel> pipeline(
-            OnewriteClientBuilder settings, Target.Origin origin, NettySetup netty) {
-        return new ChannelInitializer<>() {
+    private static AbstractChannelPoolHandler pipeline(OnewriteClientBuilder settings, Target.Origin origin) {
+        return new AbstractChannelPoolHandler() {
             @Override
-            protected void initChannel(Channel channel) throws SSLException {
+            public void channelCreated(Channel channel) throws SSLException {
                 ChannelPipeline pipeline = channel.pipeline();
                 Proxy proxy = settings.proxy;
+                NettyConnection wire = NettyConnection.of(channel);
+                if (wire != null && proxy != null) {
+                    wire.connect().proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
+                }
                 if (origin.tls() && proxy != null) {
                     pipeline.addLast(tunnel(settings, proxy));
                 }
@@ -243,11 +274,6 @@ final class OriginPool {
                 pipeline.addLast(new HttpClientCodec(4096, 32768, 8192, true));
                 if (settings.decompress) {
                     pipeline.addLast(new HttpContentDecompressor(0));
-                }
-                netty.apply(pipeline);
-                NettyConnection wire = NettyConnection.of(channel);
-                if (wire != null && proxy != null) {
-                    wire.connect().proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
                 }
                 pipeline.addLast(new Connection(channel, wire, settings));
             }
