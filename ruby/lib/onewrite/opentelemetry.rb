@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "onewrite/api"
-require "onewrite/config"
 require "onewrite/install"
 require "onewrite/opentelemetry/attributes"
 require "onewrite/opentelemetry/instruments"
@@ -17,9 +16,9 @@ module Onewrite
   #   require "onewrite/opentelemetry"
   #   Onewrite::OpenTelemetry.install
   module OpenTelemetry
-    class << self
-      include Reference
+    @hook = nil
 
+    class << self
       # Switches it on for all sessions, and the adapter, if that is not on yet; ONEWRITE_DISABLED and the like hold. Before or
       # after the SDK is configured, and before or after other instrumentation. Called again, it takes the new options.
       #
@@ -32,27 +31,19 @@ module Onewrite
         load_api
         Install.install
         remove
-        swap(Hooks.add(:timing, Recorder.new((LogEvent.new if logs))))
+        @hook = Hooks.add(:timing, Recorder.new((LogEvent.new if logs)))
         nil
       end
 
       # Switches it off.
       # @return [Boolean] whether it was on
       def remove
-        swap(nil)
+        hook = @hook
+        @hook = nil
+        !hook.nil? && hook.remove
       end
 
       private
-
-      # @return [Boolean] whether a hook was there
-      def swap(hook)
-        before = nil
-        replace do |installed|
-          before = installed
-          hook
-        end
-        !before.nil? && before.remove
-      end
 
       def load_api
         require "opentelemetry"
