@@ -190,7 +190,7 @@ final class OriginPool extends SimpleChannelPool {
         }
         NettyConnection wire = NettyConnection.of(channel);
         if (wire != null && maker != null) {
-            wire.connect().madeFor(maker.timing);
+            wire.connect.madeFor(maker.timing);
         }
         return connects;
     }
@@ -263,7 +263,7 @@ final class OriginPool extends SimpleChannelPool {
                 Proxy proxy = settings.proxy;
                 NettyConnection wire = NettyConnection.of(channel);
                 if (wire != null && proxy != null) {
-                    wire.connect().proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
+                    wire.connect.proxy(NettySetup.hostAndPort(proxy.host(), proxy.port()));
                 }
                 if (origin.tls() && proxy != null) {
                     pipeline.addLast(tunnel(settings, proxy));

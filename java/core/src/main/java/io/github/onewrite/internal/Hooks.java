@@ -111,20 +111,14 @@ public final class Hooks {
 
     /** Errors too: a hook that overflows the stack must not keep its call from ending. Throws nothing itself. */
     private void swallow(Throwable thrown) {
-        String message = "a timing hook threw; the request goes on, and further ones are counted, not logged";
+        if (errors.incrementAndGet() > 1) {
+            return;
+        }
         try {
-            if (errors.incrementAndGet() == 1) {
-                LOG.log(System.Logger.Level.WARNING, message, thrown);
-            }
+            String message = "a timing hook threw; the request goes on, and further ones are counted, not logged";
+            LOG.log(System.Logger.Level.WARNING, message, thrown);
         } catch (Throwable e) {
-            try {
-                // Printing the exception threw: only the name of its class is safe.
-                LOG.log(
-                        System.Logger.Level.WARNING,
-                        message + ": " + thrown.getClass().getName());
-            } catch (Throwable again) {
-                // The logger itself is broken.
-            }
+            // It cannot be printed, or the logger is broken: the status counts it.
         }
     }
 }

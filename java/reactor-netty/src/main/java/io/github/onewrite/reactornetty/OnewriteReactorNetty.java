@@ -75,8 +75,7 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
         NettySetup netty = new NettySetup(setup.copy(), true);
         return client.attr(APPLIED, true)
                 .doOnChannelInit(new ChannelSetup(netty, this, nodelay ? setup.withoutNodelay : null))
-                .doOnResolve(
-                        connection -> wire(connection, wire -> wire.connect().resolving()))
+                .doOnResolve(connection -> wire(connection, wire -> wire.connect.resolving()))
                 .observe(new ExchangeObserver(this))
                 .doOnConnect(started -> TimedConnect.starting(started, this))
                 .mapConnect(connect -> new TimedConnect(connect, netty, this))

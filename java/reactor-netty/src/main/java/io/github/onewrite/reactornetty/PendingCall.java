@@ -6,7 +6,6 @@ import io.github.onewrite.netty.internal.NettySetup;
 import io.netty.channel.EventLoop;
 import io.netty.handler.codec.http.HttpMethod;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,13 +13,17 @@ import org.jspecify.annotations.Nullable;
  * one reports its end: so the first step of an attempt ends the previous attempt.
  */
 final class PendingCall {
+    /** That of the customizer, under which the context has this. */
+    final Object key;
+
     private final NettySetup netty;
     private final @Nullable Object tag;
     private volatile @Nullable Exchange exchange;
     private volatile boolean connected;
-    private final AtomicBoolean served = new AtomicBoolean();
+    private volatile boolean served;
 
-    PendingCall(NettySetup netty, @Nullable Object tag) {
+    PendingCall(Object key, NettySetup netty, @Nullable Object tag) {
+        this.key = key;
         this.netty = netty;
         this.tag = tag;
     }
@@ -39,7 +42,8 @@ final class PendingCall {
     @Nullable
     Exchange connecting() {
         Exchange call = exchange;
-        if (call != null && served.getAndSet(false)) {
+        if (call != null && served) {
+            served = false;
             call = call.next();
             exchange = call;
         }
@@ -50,7 +54,7 @@ final class PendingCall {
     void serveBy(NettyConnection connection) {
         Exchange call = connecting();
         connection.serve(call == null ? Exchange.UNTIMED : call);
-        served.set(true);
+        served = true;
     }
 
     /** The caller has the response's head: from now on the connection reports the call's end. */

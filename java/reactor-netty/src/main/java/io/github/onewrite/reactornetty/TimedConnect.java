@@ -16,13 +16,11 @@ import reactor.util.context.ContextView;
  * response's head: one subscription is one call.
  */
 final class TimedConnect extends Mono<Connection> {
-    private record Subscribing(Object key, PendingCall call) {}
-
     /**
-     * The call being subscribed, with its customizer's key. Only doOnConnect sees method and URL, but it gets no Reactor
+     * The call being subscribed. Only doOnConnect sees method and URL, but it gets no Reactor
      * context; it runs within the subscription.
      */
-    private static final ThreadLocal<@Nullable Subscribing> SUBSCRIBING = new ThreadLocal<>();
+    private static final ThreadLocal<@Nullable PendingCall> SUBSCRIBING = new ThreadLocal<>();
 
     private final Mono<? extends Connection> connect;
     private final NettySetup netty;
@@ -46,9 +44,9 @@ final class TimedConnect extends Mono<Connection> {
             return;
         }
         Object tag = actual.currentContext().getOrDefault(OnewriteReactorNetty.TAG, null);
-        PendingCall call = new PendingCall(netty, tag);
-        Subscribing outer = SUBSCRIBING.get();
-        SUBSCRIBING.set(new Subscribing(key, call));
+        PendingCall call = new PendingCall(key, netty, tag);
+        PendingCall outer = SUBSCRIBING.get();
+        SUBSCRIBING.set(call);
         try {
             connect.doOnNext(connection -> call.connected())
                     .doOnError(call::failed)
@@ -66,9 +64,9 @@ final class TimedConnect extends Mono<Connection> {
 
     /** On another thread than the subscriber's, the call starts with its request: {@link ExchangeObserver}. */
     static void starting(HttpClientConfig config, Object key) {
-        Subscribing now = SUBSCRIBING.get();
+        PendingCall now = SUBSCRIBING.get();
         if (now != null && now.key == key) {
-            now.call.start(config.method(), url(config));
+            now.start(config.method(), url(config));
         }
     }
 

@@ -47,7 +47,10 @@ public final class ConnectHandler extends ChannelDuplexHandler {
 
     private @Nullable String proxy;
     private @Nullable String peer;
-    private boolean tunnels;
+
+    /** The first bytes go to a proxy. */
+    boolean tunnels;
+
     private boolean secures;
 
     // Of System.nanoTime; 0 is not yet.
@@ -109,11 +112,6 @@ public final class ConnectHandler extends ChannelDuplexHandler {
         return Boolean.TRUE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY));
     }
 
-    /** The first bytes go to a proxy. */
-    void tunnel() {
-        tunnels = true;
-    }
-
     /**
      * The channel connects through a proxy that is not in its pipeline.
      *
@@ -126,10 +124,6 @@ public final class ConnectHandler extends ChannelDuplexHandler {
     @Nullable
     String proxy() {
         return proxy;
-    }
-
-    boolean tunnels() {
-        return tunnels;
     }
 
     /**

@@ -153,7 +153,7 @@ public final class Exchange implements ChannelFutureListener {
         connection = by;
         ordinal = number;
         free = since;
-        if (number > 1 || by.connect().serve(this)) {
+        if (number > 1 || by.connect.serve(this)) {
             acquired(by);
         }
     }
@@ -161,7 +161,7 @@ public final class Exchange implements ChannelFutureListener {
     /** The connection is ready. */
     private void acquired(NettyConnection by) {
         acquired = true;
-        KernelProbe probe = by.probe();
+        KernelProbe probe = by.probe;
         if (probe != null) {
             probe.begin();
         }
@@ -174,14 +174,14 @@ public final class Exchange implements ChannelFutureListener {
     }
 
     private void acquired(TimedCall timed, NettyConnection by) {
-        timed.proxy(by.connect().proxy());
+        timed.proxy(by.connect.proxy());
         // The connection was idle until this attempt began. If it was in use then, the attempt waited for it.
         long until = timed.attemptStartedAt();
         if (ordinal > 1 && free > until) {
             until = System.nanoTime();
             timed.queued(until);
         }
-        timed.connectionAcquired(by.id(), ordinal > 1 && free > 0 ? Math.max(0, until - free) : -1, ordinal);
+        timed.connectionAcquired(by.id, ordinal > 1 && free > 0 ? Math.max(0, until - free) : -1, ordinal);
     }
 
     /** The connection is ready. A client may have written the request before, which left with the last step of the connect. */
@@ -340,7 +340,7 @@ public final class Exchange implements ChannelFutureListener {
 
     private void head(TimedCall timed, long at, int code, boolean single) {
         timed.responseStart(at);
-        KernelProbe probe = single && connection != null ? connection.probe() : null;
+        KernelProbe probe = single && connection != null ? connection.probe : null;
         if (probe != null) {
             probe.end(timed, writes);
         }

@@ -7,7 +7,6 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.unix.IntegerUnixChannelOption;
 import io.netty.channel.unix.RawUnixChannelOption;
 import java.nio.ByteBuffer;
@@ -43,13 +42,9 @@ final class KernelProbe {
     private final Channel channel;
     private @Nullable ByteBuffer before;
 
-    private KernelProbe(Channel channel) {
+    /** @param channel over TCP */
+    KernelProbe(Channel channel) {
         this.channel = channel;
-    }
-
-    /** Null for a channel that is not TCP. */
-    static @Nullable KernelProbe of(Channel channel) {
-        return channel instanceof SocketChannel ? new KernelProbe(channel) : null;
     }
 
     /** A timed request begins. The counters change only while a request is sent: the last reading is the baseline. */

@@ -4,6 +4,7 @@ import io.github.onewrite.Outcome;
 import io.github.onewrite.internal.TimedCall;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.CodecException;
 import io.netty.handler.codec.DecoderException;
 import io.netty.handler.codec.http.HttpHeaderNames;
@@ -29,12 +30,16 @@ import org.jspecify.annotations.Nullable;
 public final class NettyConnection {
     private static final AttributeKey<NettyConnection> KEY = AttributeKey.valueOf(NettyConnection.class, "connection");
 
-    private final long id = TimedCall.nextConnectionId();
+    final long id = TimedCall.nextConnectionId();
+
+    /** The times of its connect. */
+    public final ConnectHandler connect;
+
+    /** Null where the kernel's evidence cannot be read. */
+    final @Nullable KernelProbe probe;
+
     private final Channel channel;
     private final NettySetup setup;
-    private final boolean endedByClient;
-    private final ConnectHandler connect;
-    private final @Nullable KernelProbe probe;
     private final Placement placement;
 
     /** Requests without the end of their answer, in order; one that is not timed stands there, too. */
@@ -48,7 +53,10 @@ public final class NettyConnection {
     private String origin = "";
     private int requests;
     private long freeSince;
-    private long lastRead;
+
+    /** When bytes of an answer were read last. */
+    long lastRead;
+
     private @Nullable Throwable error;
 
     private NettyConnection(
@@ -59,7 +67,6 @@ public final class NettyConnection {
             Function<Channel, @Nullable Exchange> openers) {
         this.channel = channel;
         this.setup = setup;
-        this.endedByClient = setup.endedByClient();
         this.connect = new ConnectHandler(this, channel, host, nodelay, openers);
         this.probe = probeOf(channel);
         this.placement = new Placement(this, channel.pipeline(), setup.switches());
@@ -92,26 +99,13 @@ public final class NettyConnection {
     /** By name: Netty's native transports are optional dependencies. */
     private static @Nullable KernelProbe probeOf(Channel channel) {
         String transport = channel.getClass().getName();
-        return transport.contains(".epoll.") || transport.contains(".uring.") ? KernelProbe.of(channel) : null;
+        boolean isNative = transport.contains(".epoll.") || transport.contains(".uring.");
+        return isNative && channel instanceof SocketChannel ? new KernelProbe(channel) : null;
     }
 
     /** The connection of a channel, or null. */
     public static @Nullable NettyConnection of(Channel channel) {
         return channel.attr(KEY).get();
-    }
-
-    long id() {
-        return id;
-    }
-
-    /** The times of its connect. */
-    public ConnectHandler connect() {
-        return connect;
-    }
-
-    @Nullable
-    KernelProbe probe() {
-        return probe;
     }
 
     /**
@@ -138,7 +132,7 @@ public final class NettyConnection {
         if (!isPlaced()) {
             place();
         }
-        if (!endedByClient || requests == 0) {
+        if (!setup.endedByClient || requests == 0) {
             placement.adjoin();
         }
         return ctx.isRemoved();
@@ -166,7 +160,7 @@ public final class NettyConnection {
         error = requests == 1 ? error : null;
         exchange.ownedBy(channel.eventLoop());
         exchange.serve(this, freeSince, requests);
-        if (!endedByClient && !channel.isOpen()) {
+        if (!setup.endedByClient && !channel.isOpen()) {
             closed();
         }
     }
@@ -189,14 +183,14 @@ public final class NettyConnection {
     /** A change of protocol is no call. */
     private Exchange begin(HttpRequest request) {
         if (!setup.wanted()
-                || endedByClient
+                || setup.endedByClient
                 || request.method().equals(HttpMethod.CONNECT)
                 || request.headers().contains(HttpHeaderNames.UPGRADE)) {
             return Exchange.UNTIMED;
         }
         // Else the target is the whole URL, for a proxy.
         String before = request.uri().startsWith("/") ? origin(request.headers().get(HttpHeaderNames.HOST, "")) : "";
-        long connected = setup.begunByConnect() && requests == 0 ? connect.started() : 0;
+        long connected = setup.begunByConnect && requests == 0 ? connect.started() : 0;
         long at = connected == 0 ? System.nanoTime() : connected;
         return setup.begin(request.method().name(), before, request.uri(), null, channel.eventLoop(), at);
     }
@@ -206,10 +200,10 @@ public final class NettyConnection {
         if (!head.method().equals(HttpMethod.CONNECT)) {
             return false;
         }
-        if (setup.begunByConnect() && requests == 0) {
-            connect.tunnel();
+        if (setup.begunByConnect && requests == 0) {
+            connect.tunnels = true;
         }
-        return connect.tunnels();
+        return connect.tunnels;
     }
 
     /** Scheme and authority of the URLs. */
@@ -265,7 +259,7 @@ public final class NettyConnection {
         Throwable why = cause instanceof CodecException ? cause : new DecoderException(cause);
         error(why);
         fail(reading(), why);
-        if (connect.tunnels()) {
+        if (connect.tunnels) {
             connect.failed(why);
         }
     }
@@ -283,7 +277,7 @@ public final class NettyConnection {
 
     /** The channel is closed, and the handlers above have processed that. */
     void closed() {
-        Throwable why = error == null && !endedByClient ? new ClosedChannelException() : error;
+        Throwable why = error == null && !setup.endedByClient ? new ClosedChannelException() : error;
         exchanges.add(served);
         served = Exchange.UNTIMED;
         error = null;
@@ -349,16 +343,12 @@ public final class NettyConnection {
         }
         freeSince = lastRead;
         exchange.responseEnd(lastRead, received);
-        if (endedByClient || !exchange.release(lastRead, reusable && channel.isActive())) {
+        if (setup.endedByClient || !exchange.release(lastRead, reusable && channel.isActive())) {
             return null;
         }
         if (served == exchange) {
             served = Exchange.UNTIMED;
         }
         return exchange;
-    }
-
-    long lastRead() {
-        return lastRead;
     }
 }

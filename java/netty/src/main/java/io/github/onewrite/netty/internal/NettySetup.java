@@ -27,23 +27,24 @@ public final class NettySetup {
     private static final AttributeKey<String> HOST = AttributeKey.valueOf(NettySetup.class, "host");
 
     private final Setup setup;
-    private final boolean endedByClient;
-    private final boolean begunByConnect;
-    private @Nullable Hooks hooks;
+
+    /** Whether the client ends its calls; else the answer's last content or the close of the channel. */
+    final boolean endedByClient;
 
     /**
-     * Of a customizer, whose further changes count until its first call.
-     *
-     * @param endedByClient whether the client ends its calls; else the answer's last content or the close of the channel
+     * Whether a connection is made for the request that it carries first, whose call so began with the connect; a CONNECT
+     * that goes before it is part of that.
      */
+    final boolean begunByConnect;
+
+    private @Nullable Hooks hooks;
+
+    /** Of a customizer, whose further changes count until its first call. */
     public NettySetup(Setup setup, boolean endedByClient) {
         this(setup, endedByClient, false);
     }
 
-    /**
-     * @param begunByConnect whether a connection is made for the request that it carries first, whose call so began with
-     *     the connect; a CONNECT that goes before it is part of that
-     */
+    /** The same for a client that may make a connection for each request. */
     public NettySetup(Setup setup, boolean endedByClient, boolean begunByConnect) {
         this.setup = setup;
         this.endedByClient = endedByClient;
@@ -63,14 +64,6 @@ public final class NettySetup {
     /** An address as records show it. */
     public static String hostAndPort(String host, int port) {
         return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
-    }
-
-    boolean begunByConnect() {
-        return begunByConnect;
-    }
-
-    boolean endedByClient() {
-        return endedByClient;
     }
 
     OnewriteConfig switches() {
@@ -172,7 +165,7 @@ public final class NettySetup {
         NettyConnection connection =
                 NettyConnection.attach(channel, this, host, nodelay ? setup.withoutNodelay : null, any -> null);
         if (!host.isEmpty()) {
-            connection.connect().resolving();
+            connection.connect.resolving();
         }
         return connection;
     }

@@ -55,7 +55,7 @@ final class Placement {
             pipeline.addBefore(bottom.name(), ByteHandler.NAME, new ByteHandler(connection, joinMax > 0));
             adjoin();
         }
-        KernelProbe probe = connection.probe();
+        KernelProbe probe = connection.probe;
         if (config.acknowledgesAtOnce() && probe != null && pipeline.context(KernelProbe.QUICKACK) == null) {
             pipeline.addBefore(bottom.name(), KernelProbe.QUICKACK, probe.new AtOnce());
         }

@@ -57,7 +57,7 @@ final class TimingHandler extends Joiner {
                 ? known
                 : !isContent && message instanceof HttpResponse other ? other : null;
         if (response != null) {
-            ofTunnel = connection.connect().tunnels();
+            ofTunnel = connection.connect.tunnels;
             if (!ofTunnel) {
                 head(response);
             }
@@ -67,7 +67,7 @@ final class TimingHandler extends Joiner {
             ofTunnel = !(message instanceof LastHttpContent);
             ctx.fireChannelRead(message);
             if (response != null && response.status().codeClass() == HttpStatusClass.SUCCESS) {
-                connection.connect().connected();
+                connection.connect.connected();
             }
             return;
         }
@@ -82,7 +82,7 @@ final class TimingHandler extends Joiner {
                 ended = connection.responseRead(received, keepAlive);
             }
         }
-        long at = connection.lastRead();
+        long at = connection.lastRead;
         ctx.fireChannelRead(message);
         if (ended != null) {
             // A slow hook delays nobody who waits for the response.
