@@ -160,7 +160,7 @@ public final class OnewriteClient implements AutoCloseable {
 
     /** What is thrown here is the call's error. */
     private <T> CompletableFuture<T> start(Request request, Maker<T> maker) {
-        Exchange timing = netty.begin(request.method(), request.url(), "", request.tag, null);
+        Exchange timing = netty.begin(request.method(), request.url(), request.tag);
         try {
             Target target = request.target();
             if (closed) {

@@ -21,7 +21,7 @@ public final class Setup {
     /** Connections whose TCP_NODELAY was read back as off. */
     public final AtomicLong withoutNodelay;
 
-    /** Open connections whose writes are not joined. */
+    /** Connections whose writes are not joined. */
     public final AtomicLong notJoined;
 
     private final Supplier<Status.Base> base;

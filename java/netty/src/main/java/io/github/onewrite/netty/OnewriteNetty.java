@@ -95,7 +95,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
      * @param tag handed to listener factories and found in the record, or null
      */
     public Call begin(String method, String url, @Nullable Object tag) {
-        return netty.wanted() ? new Call(netty, netty.begin(method, url, "", tag, null)) : Call.UNTIMED;
+        return netty.wanted() ? new Call(netty, netty.begin(method, url, tag)) : Call.UNTIMED;
     }
 
     /**

@@ -34,7 +34,7 @@ final class PendingCall {
 
     void start(HttpMethod method, @Nullable String url) {
         if (exchange == null) {
-            exchange = netty.begin(method.name(), url == null ? "/" : url, "", tag, null);
+            exchange = netty.begin(method.name(), url == null ? "/" : url, tag);
         }
     }
 

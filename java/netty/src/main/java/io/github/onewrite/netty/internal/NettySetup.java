@@ -105,15 +105,12 @@ public final class NettySetup {
     public ChannelPipeline apply(ChannelPipeline pipeline) {
         if (!setup.switches().disabled()) {
             setup.applied();
-            placeOrAwait(attached(pipeline.channel()), pipeline);
+            NettyConnection connection = attached(pipeline.channel());
+            if (!connection.place() && pipeline.get(CodecAwaiter.NAME) == null) {
+                pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, setup.notJoined));
+            }
         }
         return pipeline;
-    }
-
-    private void placeOrAwait(NettyConnection connection, ChannelPipeline pipeline) {
-        if (!connection.place() && pipeline.get(CodecAwaiter.NAME) == null) {
-            pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, setup.notJoined));
-        }
     }
 
     /** See {@code OnewriteNetty.wrap}. */
@@ -134,9 +131,9 @@ public final class NettySetup {
 
         @Override
         public void channelCreated(Channel channel) throws Exception {
-            NettyConnection connection = attached(channel);
+            attached(channel); // for the handler, too
             handler.channelCreated(channel);
-            placeOrAwait(connection, channel.pipeline());
+            apply(channel.pipeline());
         }
 
         @Override
@@ -178,14 +175,18 @@ public final class NettySetup {
     /**
      * Begins a call that has no connection yet.
      *
-     * @param target completes the URL
      * @param tag handed to listener factories and found in the record, or null
-     * @param loop takes the steps of the call; null where it is not known yet
      */
-    public Exchange begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop) {
-        return begin(method, url, target, tag, loop, System.nanoTime());
+    public Exchange begin(String method, String url, @Nullable Object tag) {
+        return begin(method, url, "", tag, null, System.nanoTime());
     }
 
+    /**
+     * The same at some moment before.
+     *
+     * @param target completes the URL
+     * @param loop takes the steps of the call; null where it is not known yet
+     */
     Exchange begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop, long at) {
         TimedCall timed = TimedCall.start(ready(), method, url, target, tag, at);
         if (timed == null) {
