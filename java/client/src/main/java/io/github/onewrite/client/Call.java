@@ -305,8 +305,7 @@ abstract class Call<T> implements Runnable {
             return;
         }
         if (responseRead) {
-            long at = System.nanoTime();
-            leave(reusable && sent);
+            long at = leave(reusable && sent);
             ended();
             // A slow hook delays nobody who waits for the response.
             timingEnds(at);
@@ -370,8 +369,7 @@ abstract class Call<T> implements Runnable {
     /** The caller wants nothing more. */
     final void abandon() {
         if (!isOver()) {
-            leave(false);
-            timingEnds(System.nanoTime());
+            timingEnds(leave(false));
         }
     }
 
@@ -400,8 +398,13 @@ abstract class Call<T> implements Runnable {
         }
     }
 
-    /** Ends the call, and gives its channel back or closes it. Nothing refers to its request any more. */
-    private void leave(boolean keep) {
+    /**
+     * Ends the call, and gives its channel back or closes it. Nothing refers to its request any more.
+     *
+     * @return now, of {@link System#nanoTime}
+     */
+    private long leave(boolean keep) {
+        long at = System.nanoTime();
         message = null;
         request = null;
         cancel(callLimit);
@@ -412,9 +415,10 @@ abstract class Call<T> implements Runnable {
         if (connection == null) {
             pool.left(this);
         } else {
-            connection.end(keep);
+            connection.end(keep, at);
             pool.giveBack(connection);
         }
+        return at;
     }
 
     private Connection connection() {

@@ -54,10 +54,10 @@ final class Connection extends SimpleChannelInboundHandler<HttpObject> implement
     }
 
     /** @param keep whether the channel can carry another request; else it is closed */
-    void end(boolean keep) {
+    void end(boolean keep, long at) {
         exchange = null;
         deadline = 0;
-        freeSince = System.nanoTime();
+        freeSince = at;
         if (wire != null) {
             wire.release(keep && channel.isActive());
         }
