@@ -25,7 +25,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
 /**
- * An HTTP/1.1 client on Netty's own parts: its bootstrap, its codec, its proxy handler. A request with its body leaves
+ * An HTTP/1.1 client on Netty's own parts: its channel pool, its codec, its proxy handler. A request with its body leaves
  * in one write on a connection that has TCP_NODELAY. Thread-safe; build one and share it.
  *
  * <p>A request is sent once. There are no redirects, cookies or caches.
