@@ -84,7 +84,13 @@ final class Placement {
             ours.moving = true;
             pipeline.remove(ours);
         }
-        pipeline.addAfter(names.get(above - 1), Joiner.NAME, ours);
+        // OpenTelemetry's agent turns addAfter the codec into addAfter its own handler.
+        String next = names.get(above);
+        if (pipeline.context(next) == null) {
+            pipeline.addLast(Joiner.NAME, ours);
+        } else {
+            pipeline.addBefore(next, Joiner.NAME, ours);
+        }
         ours.moving = false;
         return true;
     }
