@@ -123,8 +123,7 @@ export function copyOf (options) {
 
 /**
  * The base library's options: the user's without ours, with others in the place of some.
- * @param {any} options
- * @param {Record<string, unknown>} [others]
+ * @param {any} options @param {Record<string, unknown>} [others]
  * @returns {any}
  */
 export function withoutOurs (options, others) {

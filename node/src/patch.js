@@ -1,10 +1,8 @@
-/** Methods and marks that one object gets, such as a socket, and gives back. Its class stays as it is. */
+/** What one object gets, such as a socket, and gives back: marks, methods, TCP_NODELAY. Its class stays as it is. */
 
 /**
  * Sets a property that is not enumerable.
- * @param {any} target
- * @param {PropertyKey} key
- * @param {unknown} value
+ * @param {any} target @param {PropertyKey} key @param {unknown} value
  * @returns {boolean} false: the object cannot take it
  */
 export function hide (target, key, value) {
@@ -12,50 +10,42 @@ export function hide (target, key, value) {
 }
 
 /**
- * The methods that stand in the place of others, and what they replaced.
- * @typedef {object} ReplacedParts
- * @property {Record<string, Function>} ours
- * @property {Record<string, PropertyDescriptor> | null} own those that the object had itself, not its class
+ * Methods that stand in the place of others, which are there by name. `own`: those that the object had itself, not its
+ * class.
+ * @typedef {{ours: Record<string, Function>, own: Record<string, PropertyDescriptor> | null}} ReplacedParts
  */
 /** @typedef {ReplacedParts & Record<string, any>} Replaced */
 
-/** Objects of one class share it, so that a connection does not have one. @type {WeakMap<object, Replaced>} */
-const ofClass = new WeakMap()
-
 /**
- * @param {any} target
- * @param {Record<string, Function>} ours
+ * @param {any} target @param {Record<string, Function>} ours
  * @returns {Replaced | null} null where the target cannot take all of them
  */
 export function replaceMethods (target, ours) {
-  const names = Object.keys(ours)
+  /** @type {Replaced} */
+  const replaced = { ours, own: null }
   try {
-    const own = names.some((name) => Object.hasOwn(target, name)) ? Object.create(null) : null
-    const known = own === null ? ofClass.get(ours) : undefined
-    /** @type {Replaced} */
-    const replaced = known !== undefined && names.every((name) => known[name] === target[name]) ? known : { ours, own }
-    for (const name of names) {
-      const before = Object.getOwnPropertyDescriptor(target, name)
-      if (typeof target[name] !== 'function' || before?.writable === false) return giveBackAll(target, replaced)
-      if (replaced !== known) replaced[name] = target[name]
-      if (before !== undefined) own[name] = before
-      if (!hide(target, name, ours[name])) return giveBackAll(target, replaced)
+    for (const name of Object.keys(ours)) {
+      const own = Object.getOwnPropertyDescriptor(target, name)
+      replaced[name] = target[name]
+      if (own !== undefined) (replaced.own ??= {})[name] = own
+      if (typeof target[name] === 'function' && own?.writable !== false && hide(target, name, ours[name])) continue
+      giveBackAll(target, replaced)
+      return null
     }
-    if (own === null) ofClass.set(ours, replaced)
     return replaced
   } catch {
     return null
   }
 }
 
-/** @param {any} target @param {Replaced} replaced @returns {null} */
+/** @param {any} target @param {Replaced} replaced */
 function giveBackAll (target, { ours, own }) {
   for (const name of Object.keys(ours)) {
     if (target[name] !== ours[name]) continue
-    if (own?.[name] !== undefined) Reflect.defineProperty(target, name, /** @type {any} */ (own[name]))
+    const before = own?.[name]
+    if (before !== undefined) Reflect.defineProperty(target, name, before)
     else delete target[name]
   }
-  return null
 }
 
 /**
@@ -66,4 +56,16 @@ export function giveBackMethods (target, replaced) {
   if (Object.keys(replaced.ours).some((name) => target[name] !== replaced.ours[name])) return false
   giveBackAll(target, replaced)
   return true
+}
+
+/**
+ * Node has no getsockopt, so TCP_NODELAY cannot be read back.
+ * @param {any} socket a program's own, or a mock, may lack the method @param {boolean} [wanted]
+ */
+export function setNoDelay (socket, wanted = true) {
+  try {
+    socket?.setNoDelay?.(wanted)
+  } catch {
+    // A method of the program that throws must not end the process from an event.
+  }
 }

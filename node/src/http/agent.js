@@ -3,10 +3,9 @@
 import http from 'node:http'
 import https from 'node:https'
 import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
-import { hide } from '../patch.js'
+import { hide, setNoDelay } from '../patch.js'
 import { connectionOf, detach } from '../timing/connection.js'
 import { hooksOf, resolveHooks } from '../timing/hooks.js'
-import { setNoDelay } from '../wire/nodelay.js'
 import { joinTurn } from './coalesce.js'
 import { followed, TimedRequest } from './timed-request.js'
 

@@ -8,7 +8,7 @@
 
 import diagnosticsChannel from 'node:diagnostics_channel'
 import { resolveConfig, setsNoDelay } from '../config.js'
-import { setNoDelay } from '../wire/nodelay.js'
+import { setNoDelay } from '../patch.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 /**

@@ -183,10 +183,7 @@ export class TimedRequest extends Call {
     this.close()
   }
 
-  /**
-   * The cause of the end of a request that its caller destroyed.
-   * @param {any} error with which the request ended
-   */
+  /** The cause of the end of a request that its caller destroyed. @param {any} error with which the request ended */
   causeOf (error) {
     // The body could not be read: the caller did not cancel.
     if (error?.syscall !== undefined) return error
@@ -211,11 +208,7 @@ function onResponse ({ request, response }) {
   call.tell()
 }
 
-/**
- * @param {any} socket of a request
- * @param {any} options of the request or of the connection
- * @param {boolean} secure
- */
+/** @param {any} socket of a request @param {any} options of the request or of the connection @param {boolean} secure */
 export function followed (socket, options, secure) {
   const host = String(options.host ?? options.socketPath ?? '')
   const connection = new Connection(host, String(options.socketPath ?? `${host}:${options.port}`), secure)

@@ -8,29 +8,29 @@
 import { context, trace } from '@opentelemetry/api'
 
 /** @typedef {import('@opentelemetry/api').Context} Context */
-/** @typedef {import('./observer.js').Observed} Observed */
+/** Gets a span that is made. @typedef {(span: import('@opentelemetry/api').Span) => void} OnSpan */
 
 /** @implements {Context} */
 export class CallContext {
   /**
    * null once undici's request is made: what inherits this context later, as a new socket does, is not of it.
-   * @type {Observed | null}
+   * @type {OnSpan | null}
    */
-  #observed
+  #onSpan
 
-  /** @param {Context} base @param {Observed} observed */
-  constructor (base, observed) {
+  /** @param {Context} base @param {OnSpan} onSpan */
+  constructor (base, onSpan) {
     this.base = base
-    this.#observed = observed
+    this.#onSpan = onSpan
   }
 
-  /** @template T @param {Observed} observed @param {() => T} run @returns {T} */
-  static run (observed, run) {
-    const own = new CallContext(activeContext(), observed)
+  /** @template T @param {OnSpan} onSpan @param {() => T} run @returns {T} */
+  static run (onSpan, run) {
+    const own = new CallContext(activeContext(), onSpan)
     try {
       return context.with(own, run)
     } finally {
-      own.#observed = null
+      own.#onSpan = null
     }
   }
 
@@ -40,9 +40,9 @@ export class CallContext {
   /** @param {symbol} key @param {unknown} value */
   setValue (key, value) {
     const derived = this.base.setValue(key, value)
-    if (this.#observed !== null) {
+    if (this.#onSpan !== null) {
       const span = trace.getSpan(derived)
-      if (span !== undefined && span !== trace.getSpan(this.base)) this.#observed.setSpan(span)
+      if (span !== undefined && span !== trace.getSpan(this.base)) this.#onSpan(span)
     }
     return derived
   }

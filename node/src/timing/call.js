@@ -31,9 +31,7 @@ export class Call {
   /**
    * @param {Hooks} hooks
    * @param {AsyncResource} context of the caller; hooks run in it
-   * @param {string} method
-   * @param {string} origin
-   * @param {string} path
+   * @param {string} method @param {string} origin @param {string} path
    * @param {boolean} alone nothing is above it
    * @param {boolean} [above] it is above interceptors, and no attempt itself
    */

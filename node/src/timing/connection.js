@@ -238,10 +238,7 @@ const counted = {
   }
 }
 
-/**
- * A listener for 'data' would start the flow.
- * @this {any} @param {any} chunk @param {any} encoding
- */
+/** A listener for 'data' would start the flow. @this {any} @param {any} chunk @param {any} encoding */
 function push (chunk, encoding) {
   const connection = this[kConnection]
   const { call, originals } = connection

@@ -44,8 +44,7 @@ export class MadeEvent {
   /**
    * @internal
    * @param {import('./call.js').Call} of the attempt, for `callStart` the call
-   * @param {EventName} name
-   * @param {number} tNs
+   * @param {EventName} name @param {number} tNs
    */
   constructor (of, name, tNs) {
     this.#of = of

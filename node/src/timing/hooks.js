@@ -37,8 +37,7 @@ export let timingIds = null
  * Runs `run` so that each call started in it has `id` in its timing record and events.
  * It finds the record of one `fetch()` or one axios call among many. The id follows the asynchronous context, so
  * redirect hops and retries of the same call have it too.
- * @template T
- * @param {string | number} id
+ * @template T @param {string | number} id
  * @param {() => T} run
  * @returns {T} what `run` returns
  */
@@ -164,8 +163,7 @@ export class Hooks {
 }
 
 /**
- * @param {HookOptions} options
- * @param {import('../config.js').Config} config
+ * @param {HookOptions} options @param {import('../config.js').Config} config
  * @returns {Hooks | null} null without a hook: then no clock is read and nothing is allocated
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */

@@ -109,10 +109,7 @@ export class Timing extends Values {
   /** The whole call, ns; until now while it runs. */
   get totalNs () { return (callOf(this).closed ? callOf(this).endNs : nowNs()) - callOf(this).startNs }
 
-  /**
-   * One per try, in order. Empty when an interceptor such as undici's cache answered.
-   * @returns {readonly Attempt[]}
-   */
+  /** One per try, in order. Empty when an interceptor such as undici's cache answered. @returns {readonly Attempt[]} */
   get attempts () {
     const calls = callOf(this).attempts ?? [callOf(this)]
     return Object.freeze(calls.map(attemptOf))

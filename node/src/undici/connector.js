@@ -3,10 +3,10 @@
  */
 
 import { mostHeld, setsNoDelay } from '../config.js'
+import { setNoDelay } from '../patch.js'
 import { Connection, connectionOf, detach } from '../timing/connection.js'
 import { hooksOf } from '../timing/hooks.js'
 import { giveBack, holdUnfinished } from '../wire/coalesce.js'
-import { setNoDelay } from '../wire/nodelay.js'
 
 /**
  * The config of a client: the options, the hooks, and what only a client has.
@@ -22,8 +22,8 @@ import { setNoDelay } from '../wire/nodelay.js'
  * @typedef {{connection: Connection | null}} Connecting
  */
 /**
- * The present socket of one client, and its connection where there may be hooks.
- * @typedef {{socket: any, connection: Connection | null}} Line
+ * The present socket of one client, its connection where there may be hooks, and the origin with which it was made.
+ * @typedef {{socket: any, connection: Connection | null, origin: any}} Line
  */
 
 /** @typedef {(options: any, callback: (error: Error | null, socket: any) => void) => any} Connector */

@@ -52,9 +52,7 @@ export const withDispatch = (Base, send) => /** @type {any} */ (class extends /*
  * Passes a request on, with a handler that has the hooks of this dispatcher.
  * @param {any} self a dispatcher of ours
  * @param {Dispatch} dispatch a method of `target`
- * @param {any} target
- * @param {any} opts
- * @param {any} handler
+ * @param {any} target @param {any} opts @param {any} handler
  * @param {'above' | 'client' | undefined} place of the handler, where it is not the one of an Agent or a Pool
  */
 export function dispatchTimed (self, dispatch, target, opts, handler, place) {

@@ -8,7 +8,7 @@ import { baseIsSupported, kConnector } from '../base-version.js'
 import { mostHeld, resolveConfig, setsNoDelay } from '../config.js'
 import { hide } from '../patch.js'
 import { resolveHooks } from '../timing/hooks.js'
-import { leaveSocket, peerOf, wrapConnector } from './connector.js'
+import { leaveSocket, originOf, peerOf, wrapConnector } from './connector.js'
 import { kOrigin, setUp, withDispatch } from './dispatch.js'
 import { Handler } from './handlers.js'
 
@@ -40,9 +40,9 @@ class WiredClient extends /** @type {any} */ (Client) {
     super(origin, options)
     const own = /** @type {any} */ (this)
     /** @type {import('./connector.js').Line} */
-    const line = { socket: null, connection: null }
+    const line = { socket: null, connection: null, origin }
     hide(this, kLine, line)
-    if (config.timed) setUp(this, config, origin)
+    if (config.timed) setUp(this, config)
     own[kConnector] = wrapConnector(own[kConnector], config, line)
     // undici emits it before it passes the socket of an upgrade or a tunnel on.
     this.on('disconnect', onDisconnect)
@@ -53,7 +53,9 @@ class WiredClient extends /** @type {any} */ (Client) {
 function onDisconnect () { leaveSocket(this[kLine]) }
 
 /** A client that passes its connection to each attempt. It is made only where there may be hooks. */
-const TimedClient = withDispatch(/** @type {any} */ (WiredClient), sendOnLine)
+const TimedClient = /** @type {any} */ (class extends withDispatch(/** @type {any} */ (WiredClient), sendOnLine) {
+  get [kOrigin] () { return originOf(/** @type {any} */ (this)[kLine].origin) }
+})
 
 /** @this {any} a TimedClient @param {any} opts @param {any} handler @returns {boolean} */
 function sendOnLine (opts, handler) {

@@ -160,10 +160,8 @@ function read (error, name) {
 /**
  * The methods of both styles differ in their names, and in the controller that comes first. undici skips a method that
  * a handler with a controller lacks, and fails where one of the other style lacks it.
- * @template {typeof Handler} T
- * @param {T} Base
- * @param {string[]} names
- * @param {boolean} controlled
+ * @template {typeof Handler} T @param {T} Base
+ * @param {string[]} names @param {boolean} controlled
  * @returns {T}
  */
 function styleOf (Base, [start = '', head = '', upgrade = '', data = '', end = '', error = ''], controlled) {
