@@ -12,6 +12,7 @@ import nodeFetch from 'node-fetch'
 import { HttpAgent, HttpsAgent } from '../src/http/index.js'
 import { countingClockReads } from './support/clock.js'
 import { recorder, until } from './support/record.js'
+import { runScript } from './support/script.js'
 import { answerOk, startServer } from './support/server.js'
 
 const agents = {
@@ -105,6 +106,26 @@ test('an abort in any listener is an error of the request or of its response alo
     process.off('uncaughtException', onLost)
     await server.close()
   }
+})
+
+// Node 22 and later lose such an exception when an AsyncResource has run in the same call of the parser.
+test('what a listener of the program throws reaches the process', async () => {
+  const { out } = await runScript(`
+    import http from 'node:http'
+    import { HttpAgent } from 'onewrite/http'
+    const server = http.createServer((request, response) => { response.writeEarlyHints({ link: '</a>; rel=x' }); response.end('ok') }).listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const lost = []
+    process.on('uncaughtException', ({ message }) => lost.push(message))
+    for (const agent of [new http.Agent(), new HttpAgent({ onTiming () {} }), new HttpAgent({ listener: { onEvent () {} } })]) {
+      for (const event of ['response', 'information']) {
+        http.get({ port: server.address().port, agent }).on('error', () => {}).on(event, () => { throw new Error(event) })
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    }
+    console.log(JSON.stringify(lost))
+    process.exit()`)
+  assert.deepEqual(out, ['response', 'information', 'response', 'information', 'response', 'information'])
 })
 
 test('a request that is given up leaves its socket, which still connects, as it is in stock', async () => {

@@ -18,7 +18,6 @@ import { Agent, hookFailures, RetryAgent } from '../src/index.js'
 import { CallContext } from '../src/opentelemetry/call-context.js'
 import { openTelemetry } from '../src/opentelemetry/index.js'
 import { recordMetrics } from '../src/opentelemetry/metrics.js'
-import { Observed } from '../src/opentelemetry/observer.js'
 import { until } from './support/record.js'
 import { CLOSED_PORT, startServer } from './support/server.js'
 import { modeOf, startTap } from './support/tap.js'
@@ -242,17 +241,18 @@ describe('in this process, without instrumentations', () => {
   }))
 
   test('the context of a request takes no span that is set later, and contexts do not nest', () => {
-    const observed = new Observed(ROOT_CONTEXT)
+    let span
+    const onSpan = (each) => { span = each }
     const [first, later] = [tracer.startSpan('first'), tracer.startSpan('later')]
     let inherited
-    CallContext.run(observed, () => {
+    CallContext.run(onSpan, () => {
       inherited = context.active()
       trace.setSpan(context.active(), first)
     })
-    assert.equal(observed.span, first)
+    assert.equal(span, first)
     trace.setSpan(inherited, later)
-    assert.equal(observed.span, first)
-    context.with(inherited, () => CallContext.run(observed, () => assert.equal(/** @type {any} */ (context.active()).base, ROOT_CONTEXT)))
+    assert.equal(span, first)
+    context.with(inherited, () => CallContext.run(onSpan, () => assert.equal(/** @type {any} */ (context.active()).base, ROOT_CONTEXT)))
   })
 })
 

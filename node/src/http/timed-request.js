@@ -92,10 +92,7 @@ export class TimedRequest extends Call {
   }
 
   /** @param {any} message */
-  informed ({ statusCode }) {
-    this.interim(statusCode)
-    this.tell()
-  }
+  informed ({ statusCode }) { this.interim(statusCode) }
 
   /** @param {boolean} [interim] */
   captureWrites (interim) {
@@ -117,8 +114,12 @@ export class TimedRequest extends Call {
     hide(response, 'push', counting)
   }
 
-  /** The socket has passed on what it read. */
+  /**
+   * The socket has passed on what it read. Hooks are not called before: Node 22 and later lose what a listener of the
+   * program throws in the parser's call, when an AsyncResource has run in that call.
+   */
   readOn () {
+    this.tell()
     const { response } = this
     if (response === null || !response.complete || this.responseEndNs !== 0) return
     // Its event comes when the request ends. Until then an abort in a listener is an error that Node does not catch.
@@ -205,7 +206,6 @@ function onResponse ({ request, response }) {
   const length = response.headers['content-length']
   if (length !== undefined) call.bytesReceived = call.method === 'HEAD' ? 0 : Number(length)
   else if (response.headers['transfer-encoding'] !== undefined || !response.shouldKeepAlive) call.count(response)
-  call.tell()
 }
 
 /** @param {any} socket of a request @param {any} options of the request or of the connection @param {boolean} secure */
