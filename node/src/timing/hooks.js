@@ -68,12 +68,7 @@ export function hooksOf ({ hooks }) {
 }
 
 /** @returns {number} how many hooks have failed in this process */
-export function hookFailures () {
-  return failures
-}
-
-/** @returns {boolean} a hook is on the stack */
-export function isInHook () { return running }
+export function hookFailures () { return failures }
 
 /** Cannot throw: `error` may be any value, also one whose every property throws. @param {unknown} error */
 function swallow (error) {
@@ -87,18 +82,13 @@ function swallow (error) {
   } catch {}
 }
 
-/** Runs when the present hook has returned. What it throws counts as the hook's. @param {() => unknown} run */
+/**
+ * @param {() => unknown} run what it throws counts as the hook's
+ * @returns {boolean} it runs when the present hook has returned; false: there is none, and it does not run
+ */
 export function afterHook (run) {
-  setImmediate(safely, run)
-}
-
-/** @param {unknown} result of a hook */
-function watchResult (result) {
-  try {
-    Promise.resolve(result).then(undefined, swallow)
-  } catch (error) {
-    swallow(error)
-  }
+  if (running) setImmediate(safely, run)
+  return running
 }
 
 /** @template T @param {() => T} run @returns {T | undefined} undefined when it threw */
@@ -120,7 +110,7 @@ export function callHooks (hooks, news) {
       const result = afterwards === null ? hook(news) : afterwards.run(true, hook, news)
       if (typeof result === 'object' && result !== null) {
         afterwards ??= new AsyncLocalStorage()
-        watchResult(result)
+        Promise.resolve(result).then(undefined, swallow)
       }
     } catch (error) {
       swallow(error)

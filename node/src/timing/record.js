@@ -31,9 +31,7 @@ class Values {
   /** @internal @param {Call} call */
   constructor (call) { this.#call = call }
 
-  static {
-    callOf = (values) => values.#call
-  }
+  static { callOf = (values) => values.#call }
 
   /** @returns {Call | undefined} */
   get #attempt () { return this instanceof Timing ? this.#call.lastAttempt : this.#call }
@@ -85,9 +83,6 @@ export class Attempt extends Values {
   [Symbol.for('nodejs.util.inspect.custom')] () { return canonical(this, OF_ATTEMPT) }
 }
 
-/** @param {Call} call */
-function attemptOf (call) { return (call.view ??= new Attempt(call)) }
-
 export class Timing extends Values {
   /** The id given with `withTimingId()`. */
   get id () { return callOf(this).id }
@@ -99,8 +94,7 @@ export class Timing extends Values {
   get errorKind () { return callOf(this).errorKind }
   /** The phase in which the call failed. */
   get errorPhase () { return callOf(this).errorPhase }
-  /** The final status that the caller got, or that of the last attempt. */
-  /** @returns {number | undefined} */
+  /** The final status that the caller got, or that of the last attempt. @returns {number | undefined} */
   get status () { return callOf(this).status ?? super.status }
   /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
   get startedAtUnixNs () { return unixNs(callOf(this).startNs) }
@@ -112,13 +106,12 @@ export class Timing extends Values {
   /** One per try, in order. Empty when an interceptor such as undici's cache answered. @returns {readonly Attempt[]} */
   get attempts () {
     const calls = callOf(this).attempts ?? [callOf(this)]
-    return Object.freeze(calls.map(attemptOf))
+    return Object.freeze(calls.map((call) => (call.view ??= new Attempt(call))))
   }
 
   /** The last attempt. @returns {Attempt | undefined} */
   get last () {
-    const { lastAttempt } = callOf(this)
-    return lastAttempt && attemptOf(lastAttempt)
+    return this.attempts.at(-1)
   }
 
   /**

@@ -1,7 +1,7 @@
 /** What our dispatchers do with a request before undici gets it. The options reach undici as they are. */
 
 import { hide } from '../patch.js'
-import { afterHook, hooksOf, isInHook, NO_HOOKS } from '../timing/hooks.js'
+import { afterHook, hooksOf, NO_HOOKS } from '../timing/hooks.js'
 import { originOf } from './connector.js'
 import { Handler, handlerFor } from './handlers.js'
 
@@ -66,11 +66,8 @@ export function dispatchTimed (self, dispatch, target, opts, handler, place) {
   const alone = !nesting && place === undefined
   const call = handlerFor(hooks, opts, handler, self[kOrigin], alone, place === 'above')
   if (call === null) return dispatch.call(target, opts, handler)
-  if (hooks === NO_HOOKS && isInHook()) {
-    // It may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
-    afterHook(() => dispatch.call(target, opts, call))
-    return true
-  }
+  // A hook may run while undici fails the requests of a connection. A dispatch then makes undici lose requests.
+  if (hooks === NO_HOOKS && afterHook(() => dispatch.call(target, opts, call))) return true
   try {
     return dispatch.call(target, opts, call)
   } catch (error) {
