@@ -123,8 +123,8 @@ export class Call {
   reach () {
     const from = below
     below = this
-    // Below a handler that has a connection is none. What starts in its call is another call.
-    if (from === null || from.owner !== null || this.line !== null) return from
+    // Nothing is below what a client sends: if it starts in a handler of another call, it is a call of its own.
+    if (from === null || from.owner !== null || (this.line !== null && this.attempts === null)) return from
     const { top } = this
     if (from !== top && !top.closed) top.adopt(from)
     return from
@@ -157,7 +157,7 @@ export class Call {
     for (const each of [from, ...attempts]) each.id = this.id
     for (let event = news; event !== null; event = event.next) event.adopted()
     if (news !== null) this.append(news, from.lastNews)
-    from.news = null
+    from.news = from.lastNews = null
     from.owner = this
     // The hooks of the uppermost dispatcher are called, no others.
     for (const attempt of attempts) attempt.receivers = this.receivers
