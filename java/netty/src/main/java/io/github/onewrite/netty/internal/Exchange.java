@@ -62,6 +62,9 @@ public final class Exchange implements ChannelFutureListener {
 
     /** Ends this attempt, and begins the next one of the call. */
     public Exchange next() {
+        if (record == null) {
+            return this;
+        }
         long at = System.nanoTime();
         Exchange next = new Exchange(record, owner);
         step(timed -> {
