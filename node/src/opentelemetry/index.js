@@ -88,8 +88,7 @@ class Observed {
 /**
  * A listener for `install()` and for the classes of this package. The span that an instrumentation makes of a request
  * gets the request's phases as `onewrite.*` attributes until it ends, the record is emitted as a log event with that
- * span's context,
- * and two metrics count requests and their waits. No span is made here.
+ * span's context, and two metrics count requests and their waits. No span is made here.
  * @param {OpenTelemetryOptions} [options]
  * @returns {import('../timing/hooks.js').TimingListener}
  */
