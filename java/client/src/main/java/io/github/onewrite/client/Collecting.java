@@ -3,20 +3,20 @@ package io.github.onewrite.client;
 import io.github.onewrite.netty.internal.Exchange;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.ByteBufUtil;
-import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http.EmptyHttpHeaders;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.TooLongHttpContentException;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Arrays;
 
 /** A call whose response is collected in memory. */
 final class Collecting extends Call<Response> {
-    private final List<byte[]> pieces = new ArrayList<>(1);
+    private static final byte[] NOTHING = new byte[0];
+
     private int status;
     private HttpHeaders headers = EmptyHttpHeaders.INSTANCE;
-    private long size;
+    private byte[] body = NOTHING;
+    private int size;
 
     Collecting(OriginPool pool, Request request, HttpRequest message, Exchange timing) {
         super(pool, request, message, timing);
@@ -30,12 +30,19 @@ final class Collecting extends Call<Response> {
 
     @Override
     void content(ByteBuf bytes) {
-        size += bytes.readableBytes();
-        if (size > settings.maxBody) {
+        int more = bytes.readableBytes();
+        if (more > settings.maxBody - size) {
             fail(new TooLongHttpContentException(
                     "the response's body is longer than " + settings.maxBody + " bytes (maxBody)"));
-        } else if (bytes.isReadable()) {
-            pieces.add(ByteBufUtil.getBytes(bytes));
+        } else if (size == 0) {
+            body = more == 0 ? NOTHING : ByteBufUtil.getBytes(bytes);
+            size = more;
+        } else if (more > 0) {
+            if (body.length < size + more) {
+                body = Arrays.copyOf(body, Math.max(size + more, (int) Math.min(settings.maxBody, body.length * 2L)));
+            }
+            bytes.getBytes(bytes.readerIndex(), body, size, more);
+            size += more;
         }
     }
 
@@ -46,7 +53,6 @@ final class Collecting extends Call<Response> {
 
     @Override
     void ended() {
-        ByteBuf body = Unpooled.wrappedBuffer(pieces.toArray(byte[][]::new));
-        answer(new Response(status, headers, ByteBufUtil.getBytes(body, 0, body.readableBytes(), false)));
+        answer(new Response(status, headers, size == body.length ? body : Arrays.copyOf(body, size)));
     }
 }
