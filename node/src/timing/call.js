@@ -123,7 +123,7 @@ export class Call {
   reach () {
     const from = below
     below = this
-    // Nothing is below what a client sends: if it starts in a handler of another call, it is a call of its own.
+    // A request that a client sends has no attempts below it. One that starts in a handler of another call is separate.
     if (from === null || from.owner !== null || (this.line !== null && this.attempts === null)) return from
     const { top } = this
     if (from !== top && !top.closed) top.adopt(from)
@@ -190,7 +190,7 @@ export class Call {
       this.connRequests = connection.requests
       this.proxy ??= connection.proxy
       if (connection.active++ === 0 && connection.releasedNs !== 0) this.idleNs = now - connection.releasedNs
-      // One that was begun for an earlier call is not part of this attempt's phases.
+      // A connect that began before this attempt is not part of its phases.
       if (!this.reused && connection.startNs >= this.startNs) own = connection
       if (!again && own !== null) this.steps = own.steps
       connection.steps = null

@@ -53,7 +53,7 @@ export class MadeEvent {
     /** When, integer ns: the clock of `process.hrtime()`, on Linux CLOCK_MONOTONIC. @type {number} */
     this.tNs = tNs
     /** 0, 1, …; absent on `callStart`. @type {number | undefined} */
-    this.attempt = of.attempts === null || of.isAttempt ? of.index : undefined
+    this.attempt = of.isAttempt ? of.index : undefined
     /** The id given with `withTimingId()`. @type {string | number | undefined} */
     this.id = of.id
   }

@@ -135,7 +135,7 @@ class TunnelPool extends undici.Pool {
 
 /**
  * undici's RetryAgent whose retries are attempts of one timing record. With undici's own class around an Agent of ours
- * each try has a record of its own.
+ * each attempt is a separate record.
  */
 export class RetryAgent extends undici.RetryAgent {
   #agent

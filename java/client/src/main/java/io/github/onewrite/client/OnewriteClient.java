@@ -158,7 +158,7 @@ public final class OnewriteClient implements AutoCloseable {
         Call<T> make(OriginPool pool, Request request, HttpRequest message, Exchange timing);
     }
 
-    /** What is thrown here is the call's error. */
+    /** An exception that is thrown here fails the call. */
     private <T> CompletableFuture<T> start(Request request, Maker<T> maker) {
         Exchange timing = netty.begin(request.method(), request.url(), request.tag);
         try {

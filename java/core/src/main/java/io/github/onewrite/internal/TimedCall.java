@@ -222,11 +222,6 @@ public final class TimedCall implements Timing {
         return events;
     }
 
-    /** Whether a {@link RecordListener} wants to be called where the head is written. */
-    public boolean wantsWrite() {
-        return records;
-    }
-
     /** When the attempt under way began, or 0. */
     public long attemptStartedAt() {
         return current == null ? 0 : current.startOf(Phase.TOTAL);

@@ -202,7 +202,7 @@ public final class Exchange implements ChannelFutureListener {
 
     /** The client writes the head. */
     void writes(HttpRequest head) {
-        keepsAlive = record != null && HttpUtil.isKeepAlive(head);
+        keepsAlive = record != null && record.wantsEvents() && HttpUtil.isKeepAlive(head);
         isHead = HttpMethod.HEAD.equals(head.method());
     }
 
