@@ -201,13 +201,17 @@ def test_what_is_no_request_gets_httpcores_own_error(asynchronous: bool, tap: ty
 # -- threads ------------------------------------------------------------------------------------------
 
 
+#: The folder of the package: a clone or its virtual environment may be called onewrite, too.
+OURS = os.path.join(os.path.dirname(onewrite.__file__), "")
+
+
 def in_turns(*steps: typing.Callable[[], object]) -> list[str]:
     """Run *steps* in a thread each, which take turns in onewrite's code; return the errors that are onewrite's."""
     found: list[str] = []
     ready = threading.Barrier(len(steps))
 
     def switch(frame: typing.Any, event: str, argument: object) -> typing.Any:
-        if "/onewrite/" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(OURS):
             return None
         time.sleep(random.random() / 5000)
         return switch
@@ -221,7 +225,7 @@ def in_turns(*steps: typing.Callable[[], object]) -> list[str]:
             frames = error.__traceback__
             while frames is not None and frames.tb_next is not None:
                 frames = frames.tb_next
-            if frames is not None and "/onewrite/" in frames.tb_frame.f_code.co_filename:
+            if frames is not None and frames.tb_frame.f_code.co_filename.startswith(OURS):
                 found.append(repr(error))
         finally:
             sys.settrace(None)
