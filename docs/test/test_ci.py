@@ -1,4 +1,4 @@
-"""Dependabot sees every manifest, no workflow cancels a run of main, and a release waits for ci."""
+"""What stands between a change and main: .ci/run, the workflows, and what keeps pins fresh."""
 
 from __future__ import annotations
 
@@ -20,8 +20,16 @@ MANIFESTS = {
 
 
 def tracked(*patterns: str) -> list[str]:
-    out = subprocess.run(["git", "ls-files", "--", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return out.splitlines()
+
+
+def test_ci_runs_lint_package_and_test() -> None:
+    """It was deleted once as a script that nothing calls, and nothing was checked until somebody looked."""
+    assert tracked("--stage", ".ci/run")[0].startswith("100755")
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in lines if "make " in line and not line.startswith((".ci/packages", "#"))] == ["make lint", "make package", "exec make test"]
+    assert lines[-1] == "exec make test", "its last line is the summary"
 
 
 @pytest.mark.parametrize("ecosystem", MANIFESTS)
