@@ -14,12 +14,14 @@ import errno
 import os
 import socket
 import sys
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from onewrite_lab.witness import tcpinfo
 
-__all__ = ["AVAILABLE", "SocketReading", "WitnessError", "connections", "process_tree"]
+__all__ = ["AVAILABLE", "Owners", "SocketReading", "WitnessError", "connections", "process_tree"]
 
 # Options that a user may name (PROTOCOL.md, open) and that read back as they were set.
 READ_BACK = {
@@ -104,36 +106,87 @@ def _has_ended(pid: int) -> bool:
     return state in ("Z", "X")
 
 
-def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketReading]:
+def _socket_descriptors(pid: int) -> dict[int, int]:
+    """Its sockets: the descriptor of each inode. Raises WitnessError, ProcessLookupError."""
+    found: dict[int, int] = {}
     try:
-        descriptors = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 (names only, no Path objects: this is called per request)
+        names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 (names only, no Path objects: there may be thousands)
     except FileNotFoundError:
         raise ProcessLookupError(pid) from None
     except PermissionError as error:
         if _has_ended(pid):
             raise ProcessLookupError(pid) from None
         raise WitnessError(f"/proc/{pid}/fd: {error.strerror}; run as the same user as the client") from error
-    readings: dict[int, SocketReading] = {}
+    for name in names:
+        try:
+            link = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115
+        except OSError:
+            continue
+        if link.startswith("socket:["):
+            found[int(link[8:-1])] = int(name)
+    return found
+
+
+def _pidfd(pid: int) -> int:
     try:
-        pidfd = os.pidfd_open(pid)
+        return os.pidfd_open(pid)
     except ProcessLookupError:
         raise
     except OSError as error:
         raise _refused("pidfd_open", error.errno or 0) from error
+
+
+def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketReading]:
+    descriptors = _socket_descriptors(pid)
+    pidfd = _pidfd(pid)
     try:
-        for name in descriptors:
-            try:
-                link = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115
-            except OSError:
-                continue
-            if not link.startswith("socket:["):
-                continue
-            reading = _read(pid, pidfd, int(name), peer_port, options)
-            if reading is not None:
-                readings[int(link[8:-1])] = reading
+        read = {inode: _read(pid, pidfd, number, peer_port, options) for inode, number in descriptors.items()}
     finally:
         os.close(pidfd)
-    return readings
+    return {inode: reading for inode, reading in read.items() if reading is not None}
+
+
+class Owners:
+    """Which process of a tree holds a socket, and its TCP_NODELAY. One walk of the descriptors serves all who wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._places: dict[int, tuple[int, int]] = {}  # by inode: process, descriptor
+
+    def nodelay(self, roots: Sequence[int], inode: int) -> tuple[int, bool] | None:
+        """The process and the option; None where no process of the trees holds the socket. Raises WitnessError."""
+        for known in (True, False):
+            with self._lock:
+                if not (known and inode in self._places):
+                    self._walk(roots)
+                place = self._places.get(inode)
+            if place is not None and (found := self._read(inode, *place)):
+                return found
+        return None
+
+    def _walk(self, roots: Sequence[int]) -> None:
+        self._places = {}
+        for pid in dict.fromkeys(pid for root in roots for pid in process_tree(root)):
+            with contextlib.suppress(ProcessLookupError):
+                self._places |= {inode: (pid, number) for inode, number in _socket_descriptors(pid).items()}
+
+    @staticmethod
+    def _read(inode: int, pid: int, descriptor: int) -> tuple[int, bool] | None:
+        try:
+            pidfd = _pidfd(pid)
+        except ProcessLookupError:
+            return None
+        try:
+            copy = _getfd(pidfd, descriptor)
+        finally:
+            os.close(pidfd)
+        if copy is None:
+            return None
+        if os.fstat(copy).st_ino != inode:  # the descriptor names another file by now
+            os.close(copy)
+            return None
+        with socket.socket(fileno=copy) as sock:
+            return pid, tcpinfo.nodelay(sock)
 
 
 def _read(pid: int, pidfd: int, descriptor: int, peer_port: int, options: bool) -> SocketReading | None:

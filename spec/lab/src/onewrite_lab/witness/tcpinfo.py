@@ -1,4 +1,4 @@
-"""The kernel's account of one TCP connection, read with getsockopt(TCP_INFO).
+"""The kernel's account of one TCP connection, read with getsockopt(TCP_INFO) or found by diag.py.
 
 Offsets are those of struct tcp_info in the kernel's include/uapi/linux/tcp.h. An older kernel returns
 less; a field beyond what came back is None.
@@ -11,7 +11,7 @@ import struct
 import sys
 from dataclasses import dataclass
 
-__all__ = ["AVAILABLE", "TcpInfo", "nodelay", "read"]
+__all__ = ["AVAILABLE", "TcpInfo", "nodelay", "parsed", "read"]
 
 AVAILABLE = sys.platform == "linux"
 
@@ -61,6 +61,11 @@ def read(sock: socket.socket) -> TcpInfo | None:
         raw = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     except OSError:
         return None
+    return parsed(raw)
+
+
+def parsed(raw: bytes) -> TcpInfo | None:
+    """A struct tcp_info; None from a kernel before 4.19, whose struct is shorter."""
     if len(raw) < _NEEDED:
         return None
     return TcpInfo(**{name: form.unpack_from(raw, offset)[0] for name, (offset, form) in _FIELDS.items()})
