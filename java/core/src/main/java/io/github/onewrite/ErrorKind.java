@@ -2,7 +2,7 @@ package io.github.onewrite;
 
 import java.util.Locale;
 
-/** The kind of an error that ended a call; the same kinds in all languages. */
+/** The kind of an error that ended a request; the same kinds in all languages. */
 public enum ErrorKind {
     /** The name did not resolve. */
     DNS,
@@ -12,7 +12,7 @@ public enum ErrorKind {
     TLS,
     /** No connection was free in time, the queue is full, or the client is closed. */
     POOL,
-    /** A time limit of the caller ran out. */
+    /** A time limit of the program ran out. */
     TIMEOUT,
     /** The peer reset the connection. */
     RESET,
@@ -20,7 +20,7 @@ public enum ErrorKind {
     CLOSED,
     /** The peer sent what is not HTTP/1.1, or more than the limits allow. */
     PROTOCOL,
-    /** The caller gave up. */
+    /** The program gave up. */
     CANCELLED,
     /** Anything else, such as a request that the base library refuses; the exception says more. */
     OTHER;

@@ -1,121 +1,102 @@
 package io.github.onewrite;
 
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The switches common to all languages. Precedence: code, then system property, then environment, then default.
- * Properties and environment are read once, when this class is loaded.
+ * The switches common to all languages. Precedence: code, then system property, then environment, then false. Properties
+ * and environment are read once, when this class is loaded. 1, true, yes and on are true, in any case.
  *
- * @param disabled everything is the base library's; no hook is called ({@code onewrite.disabled},
- *     {@code ONEWRITE_DISABLED}; default false)
- * @param nodelayDisabled TCP_NODELAY is left as the base library leaves it ({@code onewrite.nodelay.disabled},
- *     {@code ONEWRITE_NODELAY_DISABLED}; default false)
- * @param coalesceDisabled writes are left as the base library makes them ({@code onewrite.coalesce.disabled},
- *     {@code ONEWRITE_COALESCE_DISABLED}; default false)
- * @param hooksDisabled no timing hook or listener is called ({@code onewrite.hooks.disabled},
- *     {@code ONEWRITE_HOOKS_DISABLED}; default false)
+ * @param disabled everything is the base library's; no hook is called ({@code onewrite.disabled}, {@code ONEWRITE_DISABLED})
  * @param observe only the hooks work: TCP_NODELAY, writes and acknowledgements are the base library's
- *     ({@code onewrite.observe}, {@code ONEWRITE_OBSERVE}; default false)
- * @param coalesceMax head and body up to this many bytes in sum are joined into one write
- *     ({@code onewrite.coalesce.max}, {@code ONEWRITE_COALESCE_MAX}; 0 to 16384, default 16384: one TLS record)
- * @param quickack acknowledge at once while a response is read (Linux, epoll; {@code onewrite.quickack},
- *     {@code ONEWRITE_QUICKACK}; default false)
+ *     ({@code onewrite.observe}, {@code ONEWRITE_OBSERVE})
+ * @param quickack acknowledge at once while a response is read: Linux, Netty's native transports
+ *     ({@code onewrite.quickack}, {@code ONEWRITE_QUICKACK})
  */
-public record OnewriteConfig(
-        boolean disabled,
-        boolean nodelayDisabled,
-        boolean coalesceDisabled,
-        boolean hooksDisabled,
-        boolean observe,
-        int coalesceMax,
-        boolean quickack) {
+public record OnewriteConfig(boolean disabled, boolean observe, boolean quickack) {
+    private static final System.Logger LOG = System.getLogger("io.github.onewrite");
 
-    /** Bytes of plaintext in one TLS record (RFC 8446, 5.1). */
-    public static final int MAX_COALESCE = 16384;
+    /** Bad settings that were warned of: a framework reads them again. */
+    private static final Set<String> WARNED = ConcurrentHashMap.newKeySet();
 
     private static final OnewriteConfig DEFAULTS = read(System::getProperty, System::getenv);
 
-    /** @throws IllegalArgumentException when {@code coalesceMax} is not from 0 to 16384 */
-    public OnewriteConfig {
-        if (coalesceMax < 0 || coalesceMax > MAX_COALESCE) {
-            throw new IllegalArgumentException("coalesceMax is from 0 to " + MAX_COALESCE + ", not " + coalesceMax);
-        }
-    }
-
-    /** The switches of system properties and environment; else the defaults. */
+    /** The switches of system properties and environment; else all are off. */
     public static OnewriteConfig defaults() {
         return DEFAULTS;
     }
 
     /**
-     * The switches of two sources, the first before the second; else the defaults. For frameworks that have their own
-     * settings. A bad value warns and counts as unset.
+     * The switches of two sources, the first before the second; else all are off. For frameworks that have their own
+     * settings. A bad value warns once in a process and counts as unset.
      *
      * @param properties answers {@code onewrite.disabled} and its like, or null
      * @param environment answers {@code ONEWRITE_DISABLED} and its like, or null
      */
     public static OnewriteConfig read(
             UnaryOperator<@Nullable String> properties, UnaryOperator<@Nullable String> environment) {
-        ConfigReader reader = new ConfigReader(properties, environment);
         return new OnewriteConfig(
-                reader.flag("disabled"),
-                reader.flag("nodelay.disabled"),
-                reader.flag("coalesce.disabled"),
-                reader.flag("hooks.disabled"),
-                reader.flag("observe"),
-                reader.number("coalesce.max", MAX_COALESCE),
-                reader.flag("quickack"));
+                read(properties, environment, "disabled"),
+                read(properties, environment, "observe"),
+                read(properties, environment, "quickack"));
+    }
+
+    private static boolean read(
+            UnaryOperator<@Nullable String> properties, UnaryOperator<@Nullable String> environment, String name) {
+        Boolean property = read(properties, "onewrite." + name);
+        Boolean value = property == null ? read(environment, "ONEWRITE_" + name.toUpperCase(Locale.ROOT)) : property;
+        return value != null && value;
+    }
+
+    private static @Nullable Boolean read(UnaryOperator<@Nullable String> source, String name) {
+        String value;
+        try {
+            value = source.apply(name);
+        } catch (SecurityException e) {
+            return null; // A security manager hides it.
+        }
+        if (value == null || value.isBlank()) {
+            return null;
+        }
+        switch (value.strip().toLowerCase(Locale.ROOT)) {
+            case "1", "true", "yes", "on" -> {
+                return true;
+            }
+            case "0", "false", "no", "off" -> {
+                return false;
+            }
+            default -> {
+                if (WARNED.add(name + "=" + value)) {
+                    String wanted = "1, true, yes or on; 0, false, no or off";
+                    LOG.log(System.Logger.Level.WARNING, "{0}=\"{1}\" is ignored: use {2}", name, value, wanted);
+                }
+                return null;
+            }
+        }
     }
 
     public OnewriteConfig withDisabled(boolean value) {
-        return new OnewriteConfig(
-                value, nodelayDisabled, coalesceDisabled, hooksDisabled, observe, coalesceMax, quickack);
-    }
-
-    public OnewriteConfig withNodelayDisabled(boolean value) {
-        return new OnewriteConfig(disabled, value, coalesceDisabled, hooksDisabled, observe, coalesceMax, quickack);
-    }
-
-    public OnewriteConfig withCoalesceDisabled(boolean value) {
-        return new OnewriteConfig(disabled, nodelayDisabled, value, hooksDisabled, observe, coalesceMax, quickack);
-    }
-
-    public OnewriteConfig withHooksDisabled(boolean value) {
-        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, value, observe, coalesceMax, quickack);
+        return new OnewriteConfig(value, observe, quickack);
     }
 
     public OnewriteConfig withObserve(boolean value) {
-        return new OnewriteConfig(
-                disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, value, coalesceMax, quickack);
-    }
-
-    public OnewriteConfig withCoalesceMax(int bytes) {
-        return new OnewriteConfig(disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, observe, bytes, quickack);
+        return new OnewriteConfig(disabled, value, quickack);
     }
 
     public OnewriteConfig withQuickack(boolean value) {
-        return new OnewriteConfig(
-                disabled, nodelayDisabled, coalesceDisabled, hooksDisabled, observe, coalesceMax, value);
+        return new OnewriteConfig(disabled, observe, value);
     }
 
-    /** Whether TCP_NODELAY is this adapter's business. */
-    public boolean guardsNodelay() {
-        return !disabled && !observe && !nodelayDisabled;
-    }
-
-    /** Whether joining writes is this adapter's business. */
-    public boolean coalesces() {
-        return !disabled && !observe && !coalesceDisabled && coalesceMax > 0;
+    /** Whether TCP_NODELAY and writes are the adapter's business. */
+    public boolean changesWire() {
+        return !disabled && !observe;
     }
 
     /** Whether TCP_QUICKACK is set again after each read. */
     public boolean acknowledgesAtOnce() {
-        return !disabled && !observe && quickack;
-    }
-
-    /** Whether hooks are called. */
-    public boolean callsHooks() {
-        return !disabled && !hooksDisabled;
+        return changesWire() && quickack;
     }
 }

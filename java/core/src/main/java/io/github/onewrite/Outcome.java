@@ -2,12 +2,12 @@ package io.github.onewrite;
 
 import java.util.Locale;
 
-/** How a call or an attempt ended. */
+/** How a request ended. */
 public enum Outcome {
-    /** A response arrived, whatever its status. */
+    /** The response was read to its end, whatever its status. */
     OK,
     ERROR,
-    /** The caller gave up. */
+    /** The program gave up. */
     CANCELLED;
 
     private final String canonicalName = name().toLowerCase(Locale.ROOT);

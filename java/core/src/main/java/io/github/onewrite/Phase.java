@@ -2,9 +2,9 @@ package io.github.onewrite;
 
 import java.util.Locale;
 
-/** The phases of an attempt. A phase that did not happen is absent from the timing, never 0. */
+/** The phases of a request, in order. One that did not happen is absent from the record, never 0. */
 public enum Phase {
-    /** Waiting for a connection of a pool that had none free. */
+    /** Waiting for a connection of a pool, or for the moment at which a new one is begun. */
     QUEUE,
     /** Resolving the host name. */
     DNS,
@@ -17,9 +17,7 @@ public enum Phase {
     /** From the last write's return until the first byte of the final response: where a stall shows. */
     WAIT,
     /** From the first to the last byte of the response. */
-    RECEIVE,
-    /** The whole attempt. */
-    TOTAL;
+    RECEIVE;
 
     private final String canonicalName = name().toLowerCase(Locale.ROOT);
 

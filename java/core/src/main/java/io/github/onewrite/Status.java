@@ -5,8 +5,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of each patch and the reason for it: for a log line at the start of a service. A patch that is on counts the
- * connections on which it is not.
+ * The state of each thing that is changed, and the reason for it: for a log line at the start of a service. What is on
+ * counts the connections on which it is not.
  *
  * @param version of onewrite, or null where its classes are in no jar
  * @param enabled false when everything is as without onewrite
@@ -53,11 +53,7 @@ public record Status(
                 "options",
                 Map.of(
                         "disabled", options.disabled(),
-                        "nodelay_disabled", options.nodelayDisabled(),
-                        "coalesce_disabled", options.coalesceDisabled(),
-                        "hooks_disabled", options.hooksDisabled(),
                         "observe", options.observe(),
-                        "coalesce_max", options.coalesceMax(),
                         "quickack", options.quickack()));
         map.put("hooks", hooks);
         map.put("hook_errors", hookErrors);

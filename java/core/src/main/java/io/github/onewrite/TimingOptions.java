@@ -1,7 +1,6 @@
 package io.github.onewrite;
 
 import io.github.onewrite.internal.Setup;
-import java.util.function.Consumer;
 
 /**
  * Options common to all customizers: the switches, and the hooks. Only the adapters extend it.
@@ -28,25 +27,16 @@ public abstract class TimingOptions<S extends TimingOptions<S>> {
         return self();
     }
 
-    /** Called once per call with its finished timing, on the thread that ends the call. May be given several times. */
-    public S onTiming(Consumer<? super Timing> consumer) {
-        setup.onTiming(consumer);
+    /**
+     * Adds a hook. Connections and clients are prepared for hooks when they are made: the first hook reaches those that are
+     * made after it.
+     */
+    public S onTiming(TimingHook hook) {
+        setup.hooks().add(hook);
         return self();
     }
 
-    /** A listener of the events of all calls. */
-    public S listener(TimingListener listener) {
-        setup.listener(listener);
-        return self();
-    }
-
-    /** Makes a listener for each call. The customizer's documentation says where its tag comes from. */
-    public S listenerFactory(TimingListener.Factory factory) {
-        setup.listenerFactory(factory);
-        return self();
-    }
-
-    /** The state of each patch and the reason for it, with the present switches and hooks. */
+    /** The state of each thing that is changed, and the reason for it. */
     public Status status() {
         return setup.status();
     }

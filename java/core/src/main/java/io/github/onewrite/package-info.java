@@ -1,6 +1,6 @@
 /**
  * What all onewrite adapters share: the {@link io.github.onewrite.Timing} record, the
- * {@link io.github.onewrite.TimingListener} and the {@link io.github.onewrite.OnewriteConfig switches}.
+ * {@link io.github.onewrite.TimingHook} that gets it, and the {@link io.github.onewrite.OnewriteConfig switches}.
  */
 @NullMarked
 package io.github.onewrite;

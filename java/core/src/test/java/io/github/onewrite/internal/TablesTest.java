@@ -2,38 +2,26 @@ package io.github.onewrite.internal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import com.google.gson.Gson;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
-import com.google.gson.JsonPrimitive;
 import io.github.onewrite.Cause;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Kernel;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
-import io.github.onewrite.TimingMappers;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.TreeSet;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The tables that all languages run: text form, mappers, causes. */
+/** The tables that all languages run: records, text form, URLs, causes. */
 class TablesTest {
-    /** The event that begins a phase. */
-    private static final Map<Phase, String> BEGINNINGS = Map.of(
-            Phase.QUEUE, "queue_start",
-            Phase.DNS, "dns_start",
-            Phase.CONNECT, "connect_start",
-            Phase.TLS, "tls_start",
-            Phase.SEND, "request_start",
-            Phase.WAIT, "request_end",
-            Phase.RECEIVE, "response_start",
-            Phase.TOTAL, "attempt_start");
-
     /** A row, named in reports by its subject. */
     record Row(JsonObject json) {
         @Override
@@ -42,48 +30,54 @@ class TablesTest {
         }
     }
 
-    private static Stream<Row> rows(String table) {
-        return Tables.rows(table).map(Row::new);
-    }
-
     static Stream<Row> texts() {
-        return rows("text_form");
+        return Tables.rows("text_form").map(Row::new);
     }
 
-    static Stream<Row> mappings() {
-        return rows("mappers");
+    static Stream<Row> urls() {
+        return Tables.rows("urls").map(Row::new);
     }
 
     static Stream<Row> causes() {
-        return rows("causes");
+        return Tables.rows("causes").map(Row::new);
+    }
+
+    static Stream<String> names() {
+        return Tables.read("records").getAsJsonObject("records").keySet().stream();
     }
 
     @ParameterizedTest
     @MethodSource("texts")
     void textForm(Row row) {
-        assertEquals(row.json.get("text").getAsString(), timing(row).toString());
+        assertEquals(
+                row.json.get("text").getAsString(),
+                timing(row.json.get("record").getAsString()).toString());
     }
 
     @ParameterizedTest
-    @MethodSource("mappings")
-    void mappers(Row row) {
-        Timing timing = timing(row);
-        assertMapping(row.json.getAsJsonObject("otel_attributes"), TimingMappers.otelAttributes(timing));
-        assertMapping(row.json.getAsJsonObject("otel_phases"), TimingMappers.otelPhases(timing));
+    @MethodSource("urls")
+    void url(Row row) {
+        Stamps stamps = new Stamps(1);
+        stamps.target = row.json.get("url").getAsString();
+        assertEquals(row.json.get("record").getAsString(), stamps.url());
     }
 
-    private static void assertMapping(JsonObject expected, Map<String, Object> actual) {
-        assertEquals(new TreeSet<>(expected.keySet()), new TreeSet<>(actual.keySet()));
-        for (String key : expected.keySet()) {
-            JsonPrimitive value = expected.getAsJsonPrimitive(key);
-            if (value.isBoolean()) {
-                assertEquals(value.getAsBoolean(), actual.get(key), key);
-            } else if (value.isNumber()) {
-                assertEquals(value.getAsLong(), ((Number) actual.get(key)).longValue(), key);
-            } else {
-                assertEquals(value.getAsString(), actual.get(key), key);
-            }
+    @ParameterizedTest
+    @MethodSource("names")
+    void mapAndEvents(String name) {
+        JsonObject row = Tables.read("records").getAsJsonObject("records").getAsJsonObject(name);
+        Timing timing = timing(name);
+        Map<String, Object> map = timing.toMap();
+        map.remove("started_at_unix_ns"); // The wall clock is read when the record ends.
+        JsonObject expected = row.getAsJsonObject("record").deepCopy();
+        expected.remove("started_at_unix_ns");
+        assertEquals(expected, new Gson().toJsonTree(map));
+        List<Timing.Event> events = new ArrayList<>();
+        for (Map.Entry<String, JsonElement> each : row.getAsJsonObject("at").entrySet()) {
+            events.add(new Timing.Event(
+                    each.getKey(), timing.startedAtMonoNanos() + each.getValue().getAsLong()));
         }
+        assertEquals(events, timing.events());
     }
 
     @ParameterizedTest
@@ -92,74 +86,73 @@ class TablesTest {
         JsonObject before = row.json.getAsJsonObject("before");
         JsonObject after = row.json.getAsJsonObject("after");
         long windowMicros = number(after, "rwnd_limited_us") - number(before, "rwnd_limited_us");
-        boolean nagle = !row.json.get("nodelay").getAsBoolean() && number(row.json, "writes") > 1;
-        Cause cause = Cause.of(
-                number(row.json, "wait_ns"),
-                number(row.json, "send_hold_ns"),
-                number(row.json, "retransmits"),
+        long responseStart = 1 + number(row.json, "wait_ns");
+        Stamps stamps = new Stamps(1);
+        stamps.writes = (int) number(row.json, "writes");
+        stamps.stamp(Moment.REQUEST_END, 1);
+        stamps.stamp(Moment.RESPONSE_START, responseStart);
+        stamps.evidence(
+                responseStart + Math.max(0, number(after, "read_after_ns")),
+                number(row.json, "segments_out"),
+                1,
+                1,
+                number(after, "retransmits") - number(before, "retransmits"),
+                number(after, "last_data_sent_ms"),
+                number(after, "last_data_recv_ms"),
                 windowMicros * 1000,
-                nagle);
+                row.json.get("nodelay").getAsBoolean());
+        Kernel kernel = Objects.requireNonNull(stamps.kernel);
+        assertEquals(number(row.json, "retransmits"), kernel.retransmits());
+        assertEquals(number(row.json, "send_hold_ns"), kernel.sendHoldNanos());
+        assertEquals(number(row.json, "unread_ns"), kernel.unreadNanos());
+        Cause cause = stamps.cause;
         JsonElement expected = row.json.get("cause");
         assertEquals(
                 expected.isJsonNull() ? null : expected.getAsString(), cause == null ? null : cause.canonicalName());
     }
 
-    /** The record, made of its events as a client would. */
-    private static Timing timing(Row row) {
-        JsonObject record = Tables.read("records")
-                .getAsJsonObject("records")
-                .getAsJsonObject(row.json.get("record").getAsString())
-                .getAsJsonObject("record");
-        Hooks hooks = new Hooks(List.of(timing -> {}), List.of(), new AtomicLong());
-        TimedCall call = new TimedCall(
-                hooks,
-                record.get("method").getAsString(),
-                record.get("url").getAsString(),
-                "",
-                null,
-                number(record, "started_at_unix_ns"),
-                number(record, "started_at_mono_ns"));
-        for (JsonElement each : record.getAsJsonArray("attempts")) {
-            call.add(attempt(each.getAsJsonObject(), number(record, "started_at_mono_ns")));
+    /** The record of a row, stamped as an adapter would. */
+    private static Timing timing(String name) {
+        JsonObject row = Tables.read("records").getAsJsonObject("records").getAsJsonObject(name);
+        JsonObject record = row.getAsJsonObject("record");
+        long started = number(record, "started_at_mono_ns");
+        Stamps stamps = new Stamps(started);
+        for (Map.Entry<String, JsonElement> at : row.getAsJsonObject("at").entrySet()) {
+            stamps.stamp(
+                    Moment.valueOf(at.getKey().toUpperCase(Locale.ROOT)),
+                    started + at.getValue().getAsLong());
         }
-        call.seal(
-                number(record, "started_at_mono_ns") + number(record, "total_ns"),
-                named(Outcome.class, record, "outcome"),
-                named(ErrorKind.class, record, "error_kind"),
-                named(Phase.class, record, "error_phase"));
-        return call;
-    }
-
-    private static TimedAttempt attempt(JsonObject from, long mono) {
-        TimedAttempt attempt = new TimedAttempt((int) number(from, "index"));
-        attempt.outcome = named(Outcome.class, from, "outcome");
-        attempt.status = (int) number(from, "status");
-        attempt.connId = number(from, "conn_id");
-        attempt.reused = from.has("reused") && from.get("reused").getAsBoolean();
-        attempt.idleNanos = number(from, "idle_ns");
-        attempt.connRequests = (int) number(from, "conn_requests");
-        attempt.proxy = from.has("proxy") ? from.get("proxy").getAsString() : null;
-        attempt.bytesSent = number(from, "bytes_sent");
-        attempt.writes = (int) number(from, "writes");
-        attempt.bytesReceived = number(from, "bytes_received");
-        for (Phase phase : Phase.values()) {
-            if (from.has(phase.canonicalName() + "_ns")) {
-                long start = mono + number(from.getAsJsonObject("at"), BEGINNINGS.get(phase));
-                attempt.begin(phase, start);
-                attempt.end(phase, start + number(from, phase.canonicalName() + "_ns"));
-            }
-        }
-        JsonObject kernel = from.getAsJsonObject("kernel");
-        attempt.kernel = kernel == null
+        stamps.method = record.get("method").getAsString();
+        stamps.target = record.has("url") ? record.get("url").getAsString() : "";
+        stamps.status = (int) number(record, "status");
+        stamps.resend = Math.max(0, (int) number(record, "resend"));
+        stamps.connection = number(record, "conn_id");
+        stamps.requests = (int) number(record, "conn_requests");
+        stamps.idle = number(record, "idle_ns");
+        stamps.proxy = record.has("proxy") ? record.get("proxy").getAsString() : null;
+        stamps.bytesSent = number(record, "bytes_sent");
+        stamps.writes = (int) number(record, "writes");
+        stamps.bytesReceived = number(record, "bytes_received");
+        JsonObject kernel = record.getAsJsonObject("kernel");
+        stamps.kernel = kernel == null
                 ? null
                 : new Kernel(
                         number(kernel, "segments_out"),
                         number(kernel, "rtt_us"),
                         number(kernel, "min_rtt_us"),
                         number(kernel, "retransmits"),
-                        number(kernel, "send_hold_ns"));
-        attempt.cause = named(Cause.class, from, "cause");
-        return attempt;
+                        number(kernel, "send_hold_ns"),
+                        number(kernel, "unread_ns"));
+        stamps.cause = named(Cause.class, record, "cause");
+        long ended = started + number(record, "total_ns");
+        if (named(Outcome.class, record, "outcome") == Outcome.OK) {
+            stamps.ok(ended);
+        } else {
+            stamps.failed(named(ErrorKind.class, record, "error_kind"), ended);
+        }
+        // Which phase it was follows from the moments.
+        assertEquals(named(Phase.class, record, "error_phase"), stamps.errorPhase);
+        return stamps;
     }
 
     private static long number(JsonObject from, String name) {
