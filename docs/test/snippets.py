@@ -24,6 +24,17 @@ DEADLINE_S = 120
 LINE = r"POST http://\S+ 200 in [\d.]+ ms"
 
 
+def recipes() -> list[tuple[str, str, str]]:
+    """(name, runtime, code) of each block of the recipes, in their order."""
+    pages = "\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("recipes-*.md")))
+    return re.findall(r"<!-- recipe:(\S+) (\w+) -->\n```\w+\n(.*?)```", pages, re.DOTALL)
+
+
+def recipe(name: str) -> str:
+    (code,) = [code for one, _, code in recipes() if one == name]
+    return code
+
+
 @dataclass(frozen=True)
 class Around:
     """The application around a block: code before it, a POST if the block has none, code at the end."""

@@ -28,8 +28,7 @@ def test_ci_runs_lint_package_and_test() -> None:
     """It was deleted once as a script that nothing calls, and nothing was checked until somebody looked."""
     assert tracked("--stage", ".ci/run")[0].startswith("100755")
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert [line for line in lines if "make " in line and not line.startswith((".ci/packages", "#"))] == ["make lint", "make package", "exec make test"]
-    assert lines[-1] == "exec make test", "its last line is the summary"
+    assert lines[-3:] == ["make lint", "make package", "exec make test"], "the summary of the tests is the last thing it prints"
 
 
 @pytest.mark.parametrize("ecosystem", MANIFESTS)

@@ -1,4 +1,4 @@
-"""Each language's example service runs as it stands, behind a real HAProxy: one segment per POST, one record per call."""
+"""Each language's example service runs as it stands, behind a real HAProxy: one segment and one record per POST."""
 
 from __future__ import annotations
 
@@ -117,11 +117,10 @@ def test_the_service_posts_in_one_segment_and_logs_the_record(language: str, hap
         if language == "java":
             assert re.match(LINE, line), line
         else:
-            record = json.loads(line)
-            assert record["outcome"] == "ok"
-            assert record["attempts"]
+            assert json.loads(line)["outcome"] == "ok"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", COMMANDS)
 def test_the_service_answers_502_when_nothing_listens_upstream(language: str, tmp_path: Path) -> None:
     with contextlib.closing(socket.socket()) as taken:
