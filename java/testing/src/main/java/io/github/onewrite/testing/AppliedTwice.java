@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.Outcome;
+import io.github.onewrite.Timing;
 import org.junit.jupiter.api.Test;
 
 /** What all customizers promise: applied twice is applied once. */
@@ -18,22 +19,23 @@ public interface AppliedTwice {
     }
 
     /** A client that the customizer was applied to so many times. */
-    Poster applied(int times, Calls calls) throws Exception;
+    Poster applied(int times, Records records) throws Exception;
 
     @Test
     default void appliedTwiceIsAppliedOnce() throws Exception {
         for (int times = 0; times < 3; times++) {
-            Calls calls = new Calls();
+            Records records = new Records();
             try (TestServer server = TestServer.answering();
-                    Poster client = applied(times, calls)) {
+                    Poster client = applied(times, records)) {
                 for (int i = 0; i < 3; i++) {
                     assertEquals(200, client.post(server.url()), "applied " + times + " times");
                     if (times > 0) {
-                        assertEquals(Outcome.OK, calls.next().outcome());
-                        assertEquals(i == 0 ? Calls.FRESH : Calls.REUSED, calls.names());
+                        Timing timing = records.next();
+                        assertEquals(Outcome.OK, timing.outcome());
+                        assertEquals(i == 0 ? Records.FRESH : Records.REUSED, Records.names(timing));
                     }
                 }
-                assertTrue(calls.none());
+                assertTrue(records.isEmpty());
             }
         }
     }
