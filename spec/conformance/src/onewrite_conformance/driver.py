@@ -19,10 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 import jsonschema
 
 from onewrite_conformance.contract.places import SCHEMAS
+from onewrite_conformance.old_form import upgraded
 
 __all__ = [
     "Driver",
@@ -35,7 +37,7 @@ __all__ = [
     "unknown_capabilities",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 # What a driver did wrong, by kind.
 FAULTS = {
@@ -43,7 +45,7 @@ FAULTS = {
     "hung": "no reply in time",
     "noise": "stdout carried something that is no protocol message",
     "exited": "the process ended before it replied",
-    "bad_message": "a reply does not fit schemas/driver-v1.schema.json",
+    "bad_message": "a reply does not fit schemas/driver-v2.schema.json",
     "crashed": "the driver reported a crash of its own",
 }
 
@@ -70,15 +72,15 @@ class OpenRefused(Exception):
 
 
 @lru_cache
-def _validator(command: str) -> Any:
-    definitions = json.loads((SCHEMAS / "driver-v1.schema.json").read_text())["$defs"]
+def _validator(command: str, old: bool = False) -> Any:
+    definitions = json.loads((SCHEMAS / f"driver-v{1 if old else 2}.schema.json").read_text())["$defs"]
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
 
 
 @lru_cache
 def capabilities() -> frozenset[str]:
     """The capabilities of PROTOCOL.md."""
-    schema = json.loads((SCHEMAS / "driver-v1.schema.json").read_text())
+    schema = json.loads((SCHEMAS / "driver-v2.schema.json").read_text())
     return frozenset(schema["$defs"]["capability"]["enum"])
 
 
@@ -87,9 +89,9 @@ def unknown_capabilities(hello: dict[str, Any]) -> list[str]:
     return sorted(set(hello.get("capabilities", ())) - capabilities())
 
 
-def misfit(command: str, reply: dict[str, Any]) -> str | None:
+def misfit(command: str, reply: dict[str, Any], *, old: bool = False) -> str | None:
     """The first fault of a reply to this command by the schema, or None."""
-    error = jsonschema.exceptions.best_match(_validator(command).iter_errors(reply))
+    error = jsonschema.exceptions.best_match(_validator(command, old).iter_errors(reply))
     if error is None:
         return None
     where = "/".join(str(part) for part in error.absolute_path) or "reply"
@@ -104,11 +106,18 @@ def _shape(message: dict[str, Any]) -> tuple[object, ...]:
         tuple(sorted(message)),
         message.get("outcome"),
         tuple(error.items())[:2] if isinstance(error, dict) else "?",
-        tuple(event.get("name") if isinstance(event, dict) else "?" for event in message.get("events") or ()),
+        _event_names(message.get("records") or ()),
         tuple(_shape(result) if isinstance(result, dict) else "?" for result in results)
         if isinstance(results, list)
         else None,
     )
+
+
+def _event_names(records: Any) -> str:
+    try:
+        return repr([[name for name, _ in record["events"]] for record in records])
+    except (KeyError, TypeError, ValueError):
+        return f"not well formed: {records!r}"
 
 
 class Driver:
@@ -148,10 +157,18 @@ class Driver:
         self._reader = threading.Thread(target=self._read_stderr, daemon=True)
         self._reader.start()
         try:
-            self.hello = self._call({"cmd": "hello", "protocol": PROTOCOL, "client": client})
+            self.hello = self._hello({"cmd": "hello", "client": client})
         except BaseException:
             self.end()
             raise
+
+    def _hello(self, command: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._call(command)
+        except DriverSkipped as skipped:
+            if "protocol" not in str(skipped):
+                raise
+            return self._call(command | {"protocol": 1})  # a driver that knows version 1 alone
 
     # -- commands ------------------------------------------------------------------------------------------
 
@@ -196,6 +213,7 @@ class Driver:
             raise self._failed("bad_message", f"{len(requests)} requests in a batch, {len(results)} results")
         for result in results:
             self._raise_unless_result(result)
+        _hand_out(reply.get("records") or [], requests, results)
         return results
 
     def load(self, client_id: int, url: str, **fields: Any) -> dict[str, Any]:
@@ -209,10 +227,6 @@ class Driver:
     def serve(self, client_id: int, upstream: str) -> int:
         """Start the bridge service; return the port it listens on."""
         return int(self._call({"cmd": "serve", "client_id": client_id, "upstream": upstream})["port"])
-
-    def api(self, client_id: int, do: str) -> dict[str, Any]:
-        """Install, take out, remove hooks, or none of these; return the adapter's state after it."""
-        return self._call({"cmd": "api", "client_id": client_id, "do": do})
 
     def bye(self) -> None:
         """End the process: first with `bye`, then by a signal."""
@@ -258,7 +272,7 @@ class Driver:
             self._process.stdin.flush()
         reply = self._reply(seq, name, (self.timeout_s if allowed is None else allowed) + patience)
         self._check(name, reply)
-        return reply
+        return upgraded(reply)
 
     def _reply(self, seq: int, name: str, allowed: float) -> dict[str, Any]:
         deadline = time.monotonic() + allowed
@@ -284,7 +298,7 @@ class Driver:
         shape = (name, _shape(reply))
         if shape in self._seen:
             return
-        problem = misfit(name, reply)
+        problem = misfit(name, reply, old=reply.get("protocol", self.hello.get("protocol")) == 1)
         if problem is not None:
             raise self._failed("bad_message", f"reply to `{name}`: {problem}")
         if name == "hello" and reply["client"] != self.client:
@@ -334,6 +348,18 @@ class Driver:
                 self._log.append(line.decode("utf-8", "replace").rstrip("\n"))
         except (OSError, ValueError):
             pass
+
+
+def _hand_out(records: list[dict[str, Any]], requests: list[dict[str, Any]], results: list[dict[str, Any]]) -> None:
+    """Give each result the records of a batch whose method and path are its request's, one result after the other."""
+    for record in records:
+        path = urlsplit(record.get("url") or "").path
+        fitting = [
+            result
+            for request, result in zip(requests, results, strict=True)
+            if request.get("method") == record.get("method") and urlsplit(request["url"]).path == path
+        ] or results
+        min(fitting, key=lambda result: len(result.setdefault("records", [])))["records"].append(record)
 
 
 def _patience(requests: list[dict[str, Any]]) -> float:

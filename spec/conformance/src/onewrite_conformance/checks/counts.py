@@ -8,7 +8,6 @@ from typing import Any
 
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import Verdict, either, matches
-from onewrite_conformance.contract.bodies import content
 
 __all__ = ["judge_mode", "judge_run", "judge_step", "sent_once"]
 
@@ -80,9 +79,6 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
         sizes = [exchange.first_record_bytes for exchange in exchanges]
         wanted = expect["first_record_bytes"]
         judge_mode("bytes in the first record", sizes, wanted, verdict)
-    if "writes" in expect and "events" in seen.capabilities:
-        writes = [_event_field(sample, "request_end", "writes") for sample in samples]
-        judge_mode("writes by the adapter's account", writes, expect["writes"], verdict)
     if "tcp_info" in seen.capabilities:
         for name, wanted in expect.get("timing", {}).get("kernel", {}).items():
             _evidence(seen, samples, name, wanted, verdict)
@@ -92,8 +88,6 @@ def judge_step(seen: Observation, step: int, expect: dict[str, Any], verdict: Ve
         if joined and joined.count(wanted) * 2 <= len(joined):
             text = f"the first bytes held {'head and body' if not wanted else 'the head alone'}"
             verdict.problems.append(text)
-    if "memory_copies" in expect:
-        _memory(seen, samples, expect["memory_copies"], verdict)
     if "reused" in expect:
         reused = [exchange.nth_on_connection > 0 for exchange in exchanges]
         if any(value != expect["reused"] for value in reused):
@@ -110,30 +104,11 @@ def sent_once(segments: int | None, twice: int, wanted: Any) -> int | None:
 
 def _evidence(seen: Observation, samples: list[Sample], name: str, wanted: Any, verdict: Verdict) -> None:
     """A number of the kernel's evidence, by its mode."""
-    attempts = [((sample.reply.get("timing") or {}).get("attempts") or [{}])[-1] for sample in samples]
-    values = [(attempt.get("kernel") or {}).get(name) for attempt in attempts]
+    values = [(((sample.reply.get("records") or [{}])[-1]).get("kernel") or {}).get(name) for sample in samples]
     if None in values:
         text = f"{values.count(None)} of {len(values)} records have no {name}"
         verdict.problems.append(text)
     judge_mode(f"{name} by the kernel's evidence", values, wanted, verdict, excuse=seen.loss.total)
-
-
-def _memory(seen: Observation, samples: list[Sample], wanted: dict[str, Any], verdict: Verdict) -> None:
-    if seen.memory_growth is None or not samples:
-        verdict.doubts.append("the peak memory of the driver could not be read")
-        return
-    size = max(1, len(content(samples[0].request.get("body"))))
-    copies = seen.memory_growth / size
-    if copies > wanted["max"]:
-        text = f"peak memory grew by {copies:.1f} times the body, not at most {wanted['max']}"
-        verdict.problems.append(text)
-
-
-def _event_field(sample: Sample, name: str, field_name: str) -> Any:
-    for event in reversed(sample.reply.get("events") or ()):
-        if event["name"] == name:
-            return event.get(field_name)
-    return None
 
 
 def judge_mode(what: str, values: list[Any], wanted: Any, verdict: Verdict, excuse: int = 0) -> None:

@@ -41,7 +41,6 @@ FACETS: dict[str, Callable[[Any, Any], bool]] = {
     "outcome": _equal,
     "message": _equal,
     "connections": _equal,
-    "objects": _equal,
     "took": _near,
     "closed": _equal,
     "segments": _equal,
@@ -90,23 +89,17 @@ def shown(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False)
         counts = small and exchange.arrival.nodelay is not False
         found["no_more_segments"][f"message {at}"] = exchange.segments_once if counts else None
         play.requests[f"message {at}"] = _in_words_of(exchange, seen.samples)
-    # Where an empty chunk ended a request, its rest is read as a request astray, whose answer closes the connection
-    # under the next call. How far that call reads its body depends on how many bytes leave in its first write.
-    astray = any(one.request.head.partition(b"\r\n")[0].count(b" ") < 2 for one in whole)
     for at, sample in enumerate(seen.samples[: None if until is None else until + 1]):
         name = f"request {at}"
         play.requests[name] = _in_words(sample.request)
         found["outcome"] |= {f"{name}, {what}": value for what, value in _outcome(sample).items()}
         found["message"][name] = NUMBER.sub("N", str((sample.reply.get("error") or {}).get("message")))
-        for what, value in (sample.reply.get("objects") or {}).items():
-            if not (astray and what == "body_position"):
-                found["objects"][f"{name}, {what}"] = value
         late = sample.reply["outcome"] != "response"
         found["took"][name] = (sample.reply.get("elapsed_us") or 0) / 1000 if late else None
     if until is None:
         found["connections"] = _connections(seen, whole)
     if any(sample.batch for sample in seen.samples):  # in any order, on any connection
-        for facet in ("bytes", "outcome", "message", "objects"):
+        for facet in ("bytes", "outcome", "message"):
             found[facet] = _in_no_order(found[facet])
         found["no_more_segments"] = {}
     found["broken"]["requests that broke off"] = broken

@@ -42,10 +42,9 @@ class Observation:
     witness_fault: str | None = None
     capabilities: frozenset[str] = frozenset()
     names: dict[str, str] = field(default_factory=dict)
-    memory_growth: int | None = None  # bytes by which the driver's peak memory grew in the counted requests
+    hooked: bool = False  # whether a hook was set
     left_open: int | None = None  # connections that the client had not ended some time after it was closed
     ended_before_close: frozenset[int] = frozenset()  # connections that had ended before the client was closed
-    states: dict[int, dict[str, Any]] = field(default_factory=dict)  # of the adapter, after each `api` step
     ended_unix_ns: int = 0  # by the wall clock, when all of it was over
     warnings: dict[str, int] = field(default_factory=dict)  # lines on the driver's stderr that hold these names
 

@@ -1,33 +1,36 @@
-"""Checks timing records and events: invariants that hold for every call, and what a case expects beyond.
+"""Checks of timing records: invariants of every record, and what a case expects of its own.
 
-Order, presence and equality are what is checked, as W3C's resource timing tests do, and event sequences as MongoDB's
-driver tests. Durations are compared with those of the tap's script alone, far enough from them that a busy machine
-does not matter (`bound_problems`).
+Order, presence and equality are checked. Durations are compared only with those of the tap's script, far enough from
+them that a busy machine does not matter (`bound_problems`).
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
+from urllib.parse import urlsplit
 
 import jsonschema
 import yaml
 from onewrite_lab.tap.answers import expand
+from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
 
-__all__ = ["bound_problems", "cause_problems", "connection_problems", "sequence_problem", "timing_problems"]
+__all__ = ["bound_problems", "cause_problems", "connection_problems", "expected_problems", "record_problems", "somewhere_problems", "timed"]
 
-PHASES = ("queue", "dns", "connect", "tls", "send", "wait", "receive", "total")
 CLOCK_TOLERANCE_NS = 100_000  # a runtime may compute its times from an earlier reading of the same clock
 CALL_NS = 60_000_000_000  # a call began that long ago at most
 LONG_NS = 20_000_000  # events.yaml, `causes`: of a wait that long
-TOLERANCE_NS = 1_000  # a record and its events are made of the same clock readings; JSON may round
+TOLERANCE_NS = 1_000  # a phase and its events come from the same clock readings; JSON may round
+OUTCOMES = {"response": "ok", "error": "error", "cancelled": "cancelled"}
+ANSWERED = ("response_start", "headers_end", "response_end")
+Record = dict[str, Any]
 
 
 @lru_cache(maxsize=1)
@@ -37,29 +40,16 @@ def _model() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _rank() -> dict[str, int]:
-    return {event["name"]: index for index, event in enumerate(_model()["events"])}
-
-
-@lru_cache(maxsize=1)
-def _ends() -> dict[str, str]:
-    ends = {event["name"]: event["ends"] for event in _model()["events"] if "ends" in event}
-    return ends | {"attempt_start": "attempt_end", "call_start": "call_end"}
-
-
-@lru_cache(maxsize=1)
 def _schema() -> Any:
-    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / "timing-v1.schema.json").read_text()))
+    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / "timing-v2.schema.json").read_text()))
 
 
-_shapes_seen: set[tuple[object, ...]] = set()
+_shapes_seen: set[object] = set()
 
 
-def _schema_problem(record: dict[str, Any]) -> str | None:
-    """The first misfit of a record and its schema. Each shape is checked once: a check takes a millisecond."""
-    attempts = [item for item in record.get("attempts") or () if isinstance(item, dict)]
-    types = [tuple((key, type(value)) for key, value in item.items()) for item in (record, *attempts)]
-    shape = tuple(types)
+def _schema_problem(record: Record) -> str | None:
+    """The first mismatch of a record and its schema. Each shape is checked once: a check takes a millisecond."""
+    shape = tuple((key, type(value), value if isinstance(value, str) else None) for key, value in record.items())
     if shape in _shapes_seen:
         return None
     error = jsonschema.exceptions.best_match(_schema().iter_errors(record))
@@ -70,165 +60,224 @@ def _schema_problem(record: dict[str, Any]) -> str | None:
     return f"the record does not fit its schema: {where}: {error.message[:200]}"
 
 
-def timing_problems(sample: Sample, expect: dict[str, Any], seen: Observation) -> Iterable[str]:
-    """The faults in the timing of one counted request."""
-    reply, wanted, capabilities = sample.reply, expect.get("timing", {}), seen.capabilities
-    if reply.get("called") is False:
+def timed(seen: Observation) -> bool:
+    """Whether the requests of this run had a hook that records."""
+    return seen.hooked and "timing" in seen.capabilities
+
+
+def record_problems(seen: Observation) -> Iterable[str]:
+    """The invariants of all records of a run (TIME-*). A case need not ask for them."""
+    for number, sample in enumerate(seen.samples):
+        label = f"request {number}: " if len(seen.samples) > 1 else ""
+        yield from (label + one for one in _sample_problems(sample, seen))
+    yield from connection_problems(seen.samples)
+
+
+def _sample_problems(sample: Sample, seen: Observation) -> Iterable[str]:
+    records: list[Record] = sample.reply.get("records") or []
+    if sample.reply.get("called") is False:
         return
-    delivered = expect.get("delivered", ("record", "events"))
-    records = wanted.get("records", int("record" in delivered))
-    if not matches(reply.get("timings", 0), records):
-        yield f"{reply.get('timings', 0)} timing records arrived, not {either(records)}"
-    record = reply.get("timing")
-    events = reply.get("events") or []
-    if "events" in capabilities and "events" in delivered and (events or not matches(0, records)):
-        if not events:
-            yield "no event arrived"
-        else:
-            yield from _event_invariants(events, _answered_early(sample))
-    if "events" in expect and "events" in capabilities:
-        problem = sequence_problem(events, expect["events"])
-        if problem:
-            yield problem
-    for name in expect.get("no_events", ()):
-        if any(event["name"] == name for event in events):
-            yield f"the event {name} arrived"
-    if record is None:
-        return
+    yield from _count_problems(sample, len(records), seen)
+    for number, whole in enumerate(records):
+        label = f"record {number}: " if len(records) > 1 else ""
+        record = {name: value for name, value in whole.items() if name != "events"}
+        found = [*_shape_problems(record), *_event_problems(record, whole.get("events") or [], _answered_early(sample))]
+        if number == len(records) - 1 and not sample.batch:
+            found += _last_problems(record, dict(whole.get("events") or ()), sample, seen)
+        elif sample.batch:
+            found += _url_problems(record, sample)
+        yield from (label + one for one in found)
+
+
+def _count_problems(sample: Sample, count: int, seen: Observation) -> Iterable[str]:
+    """One record for each request that arrived, or one for a call of which nothing arrived (TIME-1)."""
+    arrived = [one for one in sample.exchanges if one.complete and not one.request.problems]
+    least = 1 if sample.batch else max(1, len(arrived))
+    refused = sample.reply["outcome"] == "error" and sample.reply["error"]["kind"] == "other"
+    most = least if seen.run.case.open.get("retries", 0) == 0 and not sample.batch else count
+    if len(arrived) != len(sample.exchanges) or sample.reply["outcome"] != "response":
+        most = max(most, count)  # what broke off may have been one more
+    wanted = seen.run.expect(seen.run.case.do[sample.step]).get("timing", {}).get("records")
+    if wanted is not None:
+        if not matches(count, wanted):
+            yield f"{count} timing records arrived, not {either(wanted)}"
+    elif not (0 if refused and not arrived else least) <= count <= most:
+        yield f"{count} timing records arrived, not {least}"
+
+
+def _shape_problems(record: Record) -> Iterable[str]:
+    """What a record must be by itself."""
     misfit = _schema_problem(record)
     if misfit is not None:
         yield misfit
-    yield from _record_invariants(record, reply, events)
-    ago_ns = seen.ended_unix_ns - int(record.get("started_at_unix_ns") or 0)
-    if abs(ago_ns) > CALL_NS:
-        yield f"started_at_unix_ns is {ago_ns / 1e9:.0f} s ago"
-    yield from _account_problems(sample, record, wanted)
-    if not sample.batch and "shared_clock" in capabilities and events:
-        yield from _clock_problems(sample, events)
-    yield from _expected(record, wanted, seen.names)
-    everything = json.dumps([record, events])
-    held = (f"the record or an event holds {text!r}" for text in wanted.get("not_told", ()) if text in everything)
-    yield from held
+        return
+    if record.get("reused"):
+        stale = [phase for phase in ("dns", "connect", "tls") if record.get(f"{phase}_ns") is not None]
+        if stale:
+            yield f"the connection was reused, yet the record has {', '.join(stale)}"
+    longer = [name for name in _phases() if (record.get(f"{name}_ns") or 0) > record["total_ns"]]
+    if longer:
+        yield f"{longer[0]}_ns is longer than total_ns"
+    if (record["outcome"] == "ok") != (record.get("error_kind") is None):
+        yield f"the outcome is {record['outcome']}, yet error_kind is {record.get('error_kind')}"
+    yield from _share_problems(record)
+
+
+def _phases() -> dict[str, tuple[str, str]]:
+    return {phase["name"]: (phase["from"], phase["to"]) for phase in _model()["phases"]}
+
+
+def shares(record: Record) -> dict[str, int] | None:
+    """How long a wait was held, unread, and the rest (events.yaml, `causes`)."""
+    kernel = record.get("kernel") or {}
+    held, unread = kernel.get("send_hold_ns"), kernel.get("unread_ns")
+    if record.get("wait_ns") is None or held is None:
+        return None
+    rest = max(0, record["wait_ns"] - held - (unread or 0))
+    return {"held": held, "unread": unread or 0, "rest": rest}
+
+
+def _share_problems(record: Record) -> Iterable[str]:
+    """Only a long wait has a cause, and the largest share names it."""
+    cause, wait_ns, found = record.get("cause"), record.get("wait_ns"), shares(record)
+    if cause is not None and (wait_ns is None or wait_ns < LONG_NS or found is None):
+        yield f"the cause of the wait is {cause}, yet wait_ns is {wait_ns} and the kernel's evidence {found}"
+    elif found is not None and wait_ns is not None and wait_ns >= LONG_NS:
+        largest = max(found, key=lambda name: found[name])  # of equal shares the first
+        may: dict[str, list[str | None]] = {"held": [None], "unread": [], "rest": []}
+        for one in _model()["causes"]:
+            may[one["share"]].append(one["name"])
+        if cause not in may[largest]:
+            yield f"the cause of the wait is {cause}, yet wait_ns is {wait_ns} and its shares are {found}"
+
+
+def _event_problems(record: Record, events: list[Any], early: bool) -> Iterable[str]:
+    """Order, times, and the phases that are made of them (TIME-5, TIME-9, TIME-21)."""
+    order: list[str] = _model()["events"]
+    names = [name for name, _ in events]
+    times = {name: int(at) for name, at in events}
+    if names != [name for name in order if name in times]:
+        yield f"the events are not in the order of events.yaml: {' '.join(names)}"
+        return
+    start = int(record["started_at_mono_ns"])
+    end = start + record["total_ns"]
+    kept = [one for one in events if not (early and one[0] == "request_end")]
+    for (before, earlier), (after, later) in pairwise(kept):
+        if int(later) < int(earlier):
+            yield f"time goes back by {int(earlier) - int(later)} ns from {before} to {after}"
+    for name, at in times.items():
+        if not start - TOLERANCE_NS <= at <= end + TOLERANCE_NS:
+            yield f"{name} is {at - start} ns from started_at_mono_ns, total_ns is {record['total_ns']}"
+    if record.get("reused") and (made := {"dns_start", "connect_start", "tls_start"} & times.keys()):
+        yield f"the connection was reused, yet {', '.join(sorted(made))} happened"
+    for phase, (first, last) in _phases().items() if events else ():
+        value = record.get(f"{phase}_ns")
+        failed = record["outcome"] != "ok" and last not in times
+        over = times.get(last, end if failed else None)
+        if first not in times or over is None:
+            expected = None
+        else:
+            expected = over - times[first]
+        if value is None:
+            if expected is not None and expected > TOLERANCE_NS and (last in times or record.get("error_phase") == phase):
+                yield f"{first} and its end are {expected} ns apart, yet the record has no {phase}_ns"
+        elif expected is None:
+            yield f"the record has {phase}_ns = {value}, yet {first if first not in times else last} did not happen"
+        elif abs(value - expected) > TOLERANCE_NS:
+            yield f"{phase}_ns is {value}, its events are {expected} ns apart"
 
 
 def _answered_early(sample: Sample) -> bool:
-    """Whether the tap answered before it had the whole request: then a response may overtake the end of sending."""
+    """Whether the tap answered before it had the whole request: then the answer may overtake the end of sending."""
     return any(
         not exchange.complete or (exchange.answer_ns and exchange.answer_ns < exchange.complete_ns)
         for exchange in sample.exchanges
     )
 
 
-# -- events ------------------------------------------------------------------------------------------------
-
-
-def _event_invariants(events: list[dict[str, Any]], early: bool) -> Iterable[str]:
-    names = [event["name"] for event in events]
-    times = [int(event["t_ns"]) for event in events]
-    if names[0] != "call_start":
-        yield f"the first event is {names[0]}, not call_start"
-    if names.count("call_end") != 1:
-        yield f"call_end arrived {names.count('call_end')} times"
-    elif names[-1] != "call_end":
-        yield f"the last event is {names[-1]}, not call_end"
-    for before, after, earlier, later in zip(names, names[1:], times, times[1:], strict=False):
-        if later < earlier:
-            yield f"time goes back by {earlier - later} ns from {before} to {after}"
-    for attempt in sorted({int(event["attempt"]) for event in events if event.get("attempt") is not None}):
-        own = [event["name"] for event in events if event.get("attempt") == attempt]
-        yield from _pair_problems(own)
-        yield from _order_problems(own, early)
-        mine = [event for event in events if event.get("attempt") == attempt]
-        yield from _reuse_problems(mine)
-
-
-def _pair_problems(names: list[str]) -> Iterable[str]:
-    counts = Counter(names)
-    for start, end in _ends().items():
-        if start != "call_start" and counts[start] != counts[end]:
-            yield f"{counts[start]} {start} but {counts[end]} {end}"
-
-
-def _order_problems(names: list[str], early: bool) -> Iterable[str]:
-    """Order of events.yaml. Connecting may be tried over several addresses, so its events may come again;
-    a 1xx may come while the body is being sent."""
-    free = {"informational", "dns_start", "dns_end", "connect_start", "connect_end"}
-    if early:
-        free |= {"request_end", "response_start", "headers_end", "response_end"}
-    highest, last = -1, ""
-    for name in names:
-        rank = _rank()[name]
-        if name in free:
-            continue
-        if rank < highest:
-            yield f"{name} came after {last}"
-        if rank > highest:
-            highest, last = rank, name
-    for name, count in Counter(names).items():
-        if count > 1 and name not in free:
-            yield f"{name} came {count} times in one attempt"
-
-
-def _reuse_problems(events: list[dict[str, Any]]) -> Iterable[str]:
-    acquired = next((event for event in events if event["name"] == "connection_acquired"), None)
-    if acquired is None:
+def _last_problems(record: Record, times: dict[str, Any], sample: Sample, seen: Observation) -> Iterable[str]:
+    """The last record of a call against its reply and against what the tap saw."""
+    reply, exchange = sample.reply, sample.exchange
+    if record.get("outcome") != OUTCOMES[reply["outcome"]]:
+        yield f"the record's outcome is {record.get('outcome')}, the call's {OUTCOMES[reply['outcome']]}"
+    if reply["outcome"] == "response" and record.get("status") != reply.get("status"):
+        yield f"the record's status is {record.get('status')}, the response's {reply.get('status')}"
+    ago_ns = seen.ended_unix_ns - int(record.get("started_at_unix_ns") or 0)
+    if abs(ago_ns) > CALL_NS:
+        yield f"started_at_unix_ns is {ago_ns / 1e9:.0f} s ago"
+    if exchange is None or exchange.request.problems:
         return
-    connected = [event["name"] for event in events if event["name"] in ("dns_start", "connect_start", "tls_start")]
-    if acquired.get("reused") and connected:
-        yield f"the connection was reused, yet {', '.join(connected)} arrived"
-
-
-# -- the record --------------------------------------------------------------------------------------------
-
-
-def _record_invariants(record: dict[str, Any], reply: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
-    outcome = {"response": "ok", "error": "error", "cancelled": "cancelled"}[reply["outcome"]]
-    if record.get("outcome") != outcome:
-        yield f"the record's outcome is {record.get('outcome')}, the call's {outcome}"
-    yield from _total_problems(record, events)
-    attempts = record.get("attempts")
-    if not isinstance(attempts, list):
-        yield "the record has no list of attempts"
+    if record.get("method") != sample.request["method"]:
+        yield f"the record's method is {record.get('method')}, the request's {sample.request['method']}"
+    yield from _url_problems(record, sample)
+    if not exchange.complete or exchange.extra or reply["outcome"] != "response":
         return
-    for position, attempt in enumerate(attempts):
-        label = f"attempt {position}: " if len(attempts) > 1 else ""
-        for phase in PHASES:
-            value = attempt.get(f"{phase}_ns")
-            if value is not None and int(value) <= 0:
-                text = f"{label}{phase}_ns is {value}; a phase that did not happen is absent"
-                yield text
-        if attempt.get("reused"):
-            stale = [phase for phase in ("dns", "connect", "tls") if attempt.get(f"{phase}_ns") is not None]
-            if stale:
-                text = f"{label}the connection was reused, yet the record has {', '.join(stale)}"
-                yield text
-        total = attempt.get("total_ns")
-        if total is not None:
-            longer = [phase for phase in PHASES[:-1] if int(attempt.get(f"{phase}_ns") or 0) > int(total)]
-            if longer:
-                yield f"{label}{longer[0]}_ns is longer than total_ns"
-        yield from (f"{label}{problem}" for problem in _cause_problems(attempt))
-        own = [event for event in events if event.get("attempt") == attempt.get("index", position)]
-        yield from (f"{label}{one}" for one in _phase_event_problems(attempt, own))
-    if reply["outcome"] == "response" and attempts and attempts[-1].get("status") != reply.get("status"):
-        yield f"the record's status is {attempts[-1].get('status')}, the response's {reply.get('status')}"
+    if record.get("bytes_sent") not in (None, len(exchange.request.wire)):
+        yield f"bytes_sent is {record.get('bytes_sent')}, the tap got {len(exchange.request.wire)}"
+    yield from _received_problems(record, sample, exchange)
+    if len(sample.exchanges) == 1 and (nth := record.get("conn_requests")) not in (None, exchange.nth_on_connection + 1):
+        yield f"conn_requests is {nth}, the request is number {exchange.nth_on_connection + 1} of its connection"
+    if "shared_clock" in seen.capabilities:
+        yield from _clock_problems(times, exchange, sample)
 
 
-def _account_problems(sample: Sample, record: dict[str, Any], wanted: dict[str, Any]) -> Iterable[str]:
-    """The record of a request that arrived has its method and URL, and the bytes that the tap got."""
-    exchange, last = sample.exchange, (record.get("attempts") or [{}])[-1]
-    if exchange is None:
+def _url_problems(record: Record, sample: Sample) -> Iterable[str]:
+    """Scheme, host, port and path, as given or as sent; a scheme's own port may be there or not (SEC-17)."""
+    url = record.get("url")
+    given = urlsplit(str(sample.request["url"]))
+    if url is None or not sample.exchanges:
         return
-    for name in ("method", "url") if "not_told" not in wanted else ():
-        if record.get(name) != sample.request[name]:
-            yield f"the record's {name} is {record.get(name)}, the request's {sample.request[name]}"
-    counted = exchange.complete and not exchange.extra and not sample.batch and sample.reply["outcome"] == "response"
-    if counted and last.get("bytes_sent") not in (None, len(exchange.request.wire)):
-        yield f"bytes_sent is {last.get('bytes_sent')}, the tap got {len(exchange.request.wire)}"
+    try:
+        told = urlsplit(url)
+        alike = (told.scheme, told.hostname, told.port or _port(told)) == (
+            given.scheme, given.hostname, given.port or _port(given),
+        )  # fmt: skip
+    except ValueError:
+        alike = False
+    sent = {one.request.path.partition("?")[0] for one in sample.exchanges} | {given.path}
+    redirected = any(one.answer is not None and 300 <= one.answer.effective_status() < 400 for one in sample.exchanges)
+    if not redirected and (not alike or (told.path or "/") not in {path or "/" for path in sent}):
+        yield f"the record's url is {url}, the request's {sample.request['url']}"
+    elif any(mark in url for mark in "?#") or "@" in (told.netloc if alike else ""):
+        yield f"the record's url holds a query, a fragment or userinfo: {url}"
+
+
+def _port(url: Any) -> int:
+    return 443 if url.scheme == "https" else 80
+
+
+def _received_problems(record: Record, sample: Sample, exchange: Exchange) -> Iterable[str]:
+    """bytes_received is what was read of the body: no less than the program got, no more than the tap sent."""
+    told, answer = record.get("bytes_received"), exchange.answer
+    if told is None or answer is None or answer.raw is not None:
+        return
+    sent = sum(map(len, answer.message(exchange.request.method, {})))
+    most = sent if answer.truncate is None else min(sent, answer.truncate)
+    least = (sample.reply.get("body_bytes") or 0) if sample.request.get("read") != "none" else 0
+    if not least <= told <= most:
+        yield f"bytes_received is {told}, the program got {least}, the tap sent {most}"
+
+
+def _clock_problems(times: dict[str, Any], exchange: Exchange, sample: Sample) -> Iterable[str]:
+    """The client's times against the tap's: both read CLOCK_MONOTONIC."""
+    started, answered, ended = (times.get(name) for name in ("request_start", "response_start", "response_end"))
+    slack = CLOCK_TOLERANCE_NS
+    if started is not None and exchange.first_ns and int(started) > exchange.first_ns + slack:
+        yield f"request_start is {_ms(int(started) - exchange.first_ns)} after the tap had read of it"
+    if answered is not None and exchange.answer_ns and int(answered) < exchange.answer_ns - slack:
+        yield f"response_start is {_ms(exchange.answer_ns - int(answered))} before the tap began to answer"
+    whole = exchange.answer is not None and exchange.answer.raw is None and exchange.request.method != "HEAD"
+    if whole and sample.request.get("read") != "none" and ended is not None:
+        if int(ended) < exchange.last_write_ns - slack:
+            yield f"response_end is {_ms(exchange.last_write_ns - int(ended))} before the tap's last write"
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.3f} ms"
 
 
 def connection_problems(samples: list[Sample]) -> Iterable[str]:
-    """Each connection has a conn_id, which no other has, and was not idle before its last answer began."""
+    """Each connection has a conn_id that no other has, and was not idle before its last answer began."""
     pairs = set()
     answered: dict[int, int] = {}  # when the last answer on a connection began
     for sample in samples:
@@ -236,10 +285,10 @@ def connection_problems(samples: list[Sample]) -> Iterable[str]:
         for exchange in sample.exchanges:
             before = answered.get(exchange.arrival.index, 0)
             answered[exchange.arrival.index] = exchange.answer_ns
-        attempts = (sample.reply.get("timing") or {}).get("attempts")
-        if attempts and sample.exchange and not sample.batch and sample.reply["outcome"] == "response":
-            pairs.add((attempts[-1].get("conn_id"), sample.exchange.arrival.index))
-            idle_ns, most_ns = attempts[-1].get("idle_ns"), sample.exchange.first_ns - before
+        records = sample.reply.get("records")
+        if records and sample.exchange and not sample.batch and sample.reply["outcome"] == "response":
+            pairs.add((records[-1].get("conn_id"), sample.exchange.arrival.index))
+            idle_ns, most_ns = records[-1].get("idle_ns"), sample.exchange.first_ns - before
             if before and idle_ns is not None and idle_ns > most_ns + CLOCK_TOLERANCE_NS:
                 yield f"idle_ns is {_ms(idle_ns)}, the last answer began {_ms(most_ns)} before the request"
     for what, values in (("conn_ids", {one for one, _ in pairs}), ("connections", {other for _, other in pairs})):
@@ -247,120 +296,49 @@ def connection_problems(samples: list[Sample]) -> Iterable[str]:
             yield f"{len(pairs)} pairs of conn_id and connection have {len(values)} {what}: {sorted(pairs, key=str)}"
 
 
-def _cause_problems(attempt: dict[str, Any]) -> Iterable[str]:
-    """Only a long wait has a cause, and it is the server's where nothing was held for long (events.yaml, `causes`)."""
-    cause, wait_ns = attempt.get("cause"), attempt.get("wait_ns")
-    hold_ns = (attempt.get("kernel") or {}).get("send_hold_ns")
-    long = wait_ns is not None and wait_ns >= LONG_NS
-    if cause is not None and not long:
-        yield f"the cause of the wait is {cause}, yet wait_ns is {wait_ns}"
-    elif long and hold_ns is not None and (cause == "server") != (hold_ns < LONG_NS):
-        yield f"the cause of the wait is {cause}, yet wait_ns is {wait_ns} and send_hold_ns {hold_ns}"
-
-
-def _total_problems(record: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
-    """The call's total is the distance of its first and its last event, and holds its attempts."""
-    if not events or events[0]["name"] != "call_start" or events[-1]["name"] != "call_end":
-        return
-    start, end = int(events[0]["t_ns"]), int(events[-1]["t_ns"])
-    total, began = int(record.get("total_ns") or 0), record.get("started_at_mono_ns")
-    if abs(total - (end - start)) > TOLERANCE_NS:
-        yield f"the call's total_ns is {total}, call_start and call_end are {end - start} ns apart"
-    if began is not None and abs(int(began) - start) > TOLERANCE_NS:
-        yield f"started_at_mono_ns is {int(began) - start} ns from call_start"
-
-
-def _phase_event_problems(attempt: dict[str, Any], events: list[dict[str, Any]]) -> Iterable[str]:
-    """A phase of the record is the distance of its two events."""
-    if not events:
-        return
-    counts = Counter(event["name"] for event in events)
-    times = {event["name"]: int(event["t_ns"]) for event in events}
-    for phase in _model()["phases"]:
-        name, start, end = phase["name"], phase["from"], phase["to"]
-        value = attempt.get(f"{name}_ns")
-        if counts[start] > 1 or counts[end] > 1:
-            continue
-        if counts[start]:
-            # A phase in which the attempt failed lasts until its end (TIME-37), whether its own end came or not.
-            over = times[end] if counts[end] else times.get("attempt_end")
-            failed = any(event["name"] == end and event.get("error") for event in events)
-            distance = None if over is None else over - times[start]
-            late = None if "attempt_end" not in times else times["attempt_end"] - times[start]
-            may = [one for one in (distance, late if failed else None) if one is not None]
-            if value is None and counts[end] and may and may[0] > 0 and not failed:
-                yield f"{start} and {end} arrived, yet the record has no {name}_ns"
-            elif value is not None and may and all(abs(int(value) - one) > TOLERANCE_NS for one in may):
-                yield f"{name}_ns is {value}, its events are {may[0]} ns apart"
-        elif value is not None:
-            yield f"the record has {name}_ns = {value}, yet {start} did not arrive"
-
-
-def _clock_problems(sample: Sample, events: list[dict[str, Any]]) -> Iterable[str]:
-    """The client's times against the tap's: both read CLOCK_MONOTONIC."""
-    attempts = [event.get("attempt") for event in events if event.get("attempt") is not None]
-    if not sample.exchanges or not attempts:
-        return
-    exchange = sample.exchanges[-1]
-    last = max(attempt for attempt in attempts if attempt is not None)
-    times = {event["name"]: int(event["t_ns"]) for event in events if event.get("attempt") == last}
-    if not times.get("request_start"):
-        return
-    slack = CLOCK_TOLERANCE_NS
-    if exchange.first_ns and times["request_start"] > exchange.first_ns + slack:
-        yield f"request_start is {_ms(times['request_start'] - exchange.first_ns)} after the tap had read of it"
-    if "response_start" in times and exchange.answer_ns and times["response_start"] < exchange.answer_ns - slack:
-        yield f"response_start is {_ms(exchange.answer_ns - times['response_start'])} before the tap began to answer"
-    whole = exchange.answer is not None and exchange.answer.raw is None
-    read = sample.reply["outcome"] == "response" and sample.request.get("read") != "none"
-    bodiless = exchange.request.method == "HEAD"
-    ended = times.get("response_end")
-    if whole and read and not bodiless and ended is not None and ended < exchange.last_write_ns - slack:
-        yield f"response_end is {_ms(exchange.last_write_ns - ended)} before the tap's last write"
-
-
-def _ms(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e6:.3f} ms"
-
-
 # -- what a case expects -----------------------------------------------------------------------------------
 
 
-def _expected(record: dict[str, Any], wanted: dict[str, Any], names: dict[str, str]) -> Iterable[str]:
-    attempts = record.get("attempts") or [{}]
-    last = attempts[-1]
+def _last(sample: Sample) -> Record:
+    records = sample.reply.get("records")
+    return records[-1] if records else {}
+
+
+def expected_problems(sample: Sample, wanted: dict[str, Any], names: dict[str, str]) -> Iterable[str]:
+    """The `timing` of a case against one counted request: presence and fields of its last record."""
+    last = _last(sample)
+    if not last:
+        return
     for phase in wanted.get("present", ()):
         if last.get(f"{phase}_ns") is None:
             yield f"the phase {phase} is absent"
     for phase in wanted.get("absent", ()):
         if last.get(f"{phase}_ns") is not None:
             yield f"the phase {phase} is there: {last[f'{phase}_ns']} ns"
-    if "attempts" in wanted and not matches(len(record.get("attempts") or ()), wanted["attempts"]):
-        yield f"{len(record.get('attempts') or ())} attempts, not {wanted['attempts']}"
+    happened = [name for name, _ in last.get("events") or ()]
+    for name, there in wanted.get("events", {}).items():
+        if happened and (name in happened) != there:
+            yield f"the event {name} {'did not happen' if there else 'happened'}"
     for name, value in wanted.get("fields", {}).items():
         value = expand(value, names) if isinstance(value, str) else value
-        actual = last[name] if name in last else record.get(name)
-        if not _field_matches(actual, value):
-            yield f"{name} of the record is {actual!r}, not {value!r}"
-
-
-def _last_attempts(samples: list[Sample]) -> list[dict[str, Any]]:
-    records = [sample.reply["timing"] for sample in samples if sample.reply.get("timing") is not None]
-    return [(record.get("attempts") or [{}])[-1] for record in records]
+        if not _field_matches(last.get(name), value):
+            yield f"{name} of the record is {last.get(name)!r}, not {value!r}"
+    everything = json.dumps(sample.reply.get("records"))
+    yield from (f"a record holds {text!r}" for text in wanted.get("not_told", ()) if text in everything)
 
 
 def cause_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:
     """Waits that have another cause than the tap's script gives them, in more than a quarter of the requests.
 
-    The peer's timer for a delayed ACK runs while a client that lost the CPU between its writes does not: then nothing
-    was held for long. That the cause fits the attempt's own numbers is held of each request (`_cause_problems`).
+    A client that lost the CPU between its writes may meet another cause. That a cause fits its own record is checked
+    of each (`_share_problems`).
     """
     if "cause" not in expect.get("timing", {}):
         return
     wanted = expect["timing"]["cause"]
     causes = wanted if isinstance(wanted, list) else [wanted]
-    last = _last_attempts(samples)
-    others = [attempt for attempt in last if attempt.get("cause") not in causes]
+    last = [_last(sample) for sample in samples]
+    others = [record for record in last if record.get("cause") not in causes]
     if len(others) > len(last) // 4:
         other = others[0]
         cause = f"{other.get('cause')}, not {either(causes)}: wait_ns {other.get('wait_ns')}, {other.get('kernel')}"
@@ -372,9 +350,9 @@ def bound_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[st
 
     A client that waits for a timer waits each time; one that lost the CPU measured too much or too little once.
     """
-    last = _last_attempts(samples)
+    last = [_last(sample) for sample in samples if sample.reply.get("records")]
     for phase, bounds in expect.get("timing", {}).get("bounds", {}).items():
-        values = [attempt.get(f"{phase}_ns") for attempt in last]
+        values = [record.get(f"{phase}_ns") for record in last]
         if None in values:
             yield f"the phase {phase} is absent in {values.count(None)} of {len(values)} records"
         known = [int(value) / 1e6 for value in values if value is not None]
@@ -385,40 +363,16 @@ def bound_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[st
             yield f"{phase} took {took} ms, not within {bounds}, in {len(outside)} of {len(known)} requests"
 
 
+def somewhere_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:
+    """Phases that at least one request of a step has."""
+    for phase in expect.get("timing", {}).get("somewhere", ()):
+        if all(_last(sample).get(f"{phase}_ns") is None for sample in samples):
+            yield f"the phase {phase} is absent in all of {len(samples)} records"
+
+
 def _field_matches(actual: Any, wanted: Any) -> bool:
     if wanted == "$any":
         return actual is not None
     if isinstance(wanted, dict):
         return actual is not None and wanted.get("min", actual) <= actual <= wanted.get("max", actual)
     return bool(actual == wanted)
-
-
-# -- sequences ---------------------------------------------------------------------------------------------
-
-
-def sequence_problem(events: list[dict[str, Any]], pattern: list[Any]) -> str | None:
-    """None when the events are the pattern's, else where the two part."""
-    furthest = [0]
-
-    def fits(at: int, item: int) -> bool:
-        furthest[0] = max(furthest[0], at)
-        if item == len(pattern):
-            return at == len(events)
-        wanted = pattern[item]
-        if wanted == "*":
-            return any(fits(next_at, item + 1) for next_at in range(at, len(events) + 1))
-        optional = isinstance(wanted, str) and wanted.endswith("?")
-        if at < len(events) and _event_matches(events[at], wanted) and fits(at + 1, item + 1):
-            return True
-        return optional and fits(at, item + 1)
-
-    if fits(0, 0):
-        return None
-    names = " ".join(event["name"] for event in events)
-    return f"the events part from the expected ones at number {furthest[0]}: {names}"
-
-
-def _event_matches(event: dict[str, Any], wanted: Any) -> bool:
-    if isinstance(wanted, str):
-        return bool(event["name"] == wanted.rstrip("?"))
-    return all(_field_matches(event.get(key), value) for key, value in wanted.items())

@@ -70,10 +70,6 @@ class Case:
         """The path of the case: wire/4/boundary-above."""
         return f"{self.of.lower().replace('-', '/')}/{self.name}"
 
-    @property
-    def hooks(self) -> bool:
-        return str(self.open.get("hooks", "none")) != "none"
-
     def runs(self, client: str) -> Iterator[Run]:
         for scheme in self.schemes:
             for route in self.routes:
@@ -150,7 +146,7 @@ def within(path: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _schema() -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads((SCHEMAS / "case-v1.schema.json").read_text())
+    schema: dict[str, Any] = json.loads((SCHEMAS / "case-v2.schema.json").read_text())
     return schema
 
 

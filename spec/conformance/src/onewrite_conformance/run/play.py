@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,7 +14,6 @@ from onewrite_lab.certificates import shared
 from onewrite_lab.tap.answers import Script, expand
 from onewrite_lab.tap.exchange import Arrival, Exchange
 from onewrite_lab.tap.server import Tap
-from onewrite_lab.witness import memory
 from onewrite_lab.witness.netstat import read_loss
 
 from onewrite_conformance.checks.seen import Observation, Sample
@@ -72,12 +74,20 @@ def play(
         reading = reading_of(arrival)
         arrival.nodelay_at_hello = None if reading is None else reading.nodelay
 
+    freeze_ms = 0
+
+    def arrived(exchange: Exchange) -> None:
+        if watched:
+            look(exchange)
+        if freeze_ms:
+            _freeze(driver.pid, freeze_ms)
+
     before = read_loss()
     tap = Tap(
         Script.of(run.case.server),
         scheme=run.scheme,
         route=run.route,
-        on_request=look if watched else None,
+        on_request=arrived,
         trace=trace,
     )
     if "nodelay_at_hello" in expect:
@@ -85,6 +95,7 @@ def play(
     try:
         seen.names = tap.names
         options = _options(run, tap, driver, hooks) | ({"api": api} if api else {})
+        seen.hooked = options.get("hooks", "none") != "none"
         try:
             client = driver.open(**options)
         except OpenRefused as refused:
@@ -92,12 +103,10 @@ def play(
             return seen
         try:
             for index, step in enumerate(run.case.do):
+                freeze_ms = step.get("freeze_ms", 0)
                 if "reopen" in step:
                     driver.close(client)
                     client = driver.open(**options)
-                elif "api" in step:
-                    if run.client != "stock":  # where others are compared with it, stock has nothing to install
-                        seen.states[index] = driver.api(client, step["api"])
                 elif "pause_ms" in step:
                     _pause(tap, step["pause_ms"])
                 else:
@@ -119,6 +128,14 @@ def play(
     seen.loss = read_loss() - before
     seen.ended_unix_ns = time.time_ns()
     return seen
+
+
+def _freeze(pid: int, milliseconds: int) -> None:
+    """Stop the driver for so long, so that it does not read an answer that has come."""
+    os.kill(pid, signal.SIGSTOP)
+    thaw = threading.Timer(milliseconds / 1000, os.kill, (pid, signal.SIGCONT))
+    thaw.daemon = True
+    thaw.start()
 
 
 def _within(seconds: float, done: Callable[[], bool]) -> None:
@@ -210,11 +227,7 @@ def _step(
     trace: Callable[[str], None] | None,
 ) -> None:
     warmup, repeat = step.get("warmup", 0), step.get("repeat", 1)
-    resident: int | None = None
-    weighed = "memory_copies" in seen.run.expect(step)
     for turn in range(warmup + repeat):
-        if weighed and turn == warmup:
-            resident = memory.reset_peak(driver.pid)
         if turn and step.get("gap_ms"):
             _pause(tap, step["gap_ms"])
         counted = turn >= warmup
@@ -237,10 +250,6 @@ def _step(
                 if trace is not None:
                     trace(f"driver: {_short(reply)}")
                 seen.samples.append(Sample(request, reply, exchanges, counted, index, batch=True))
-
-    if weighed and resident is not None:
-        peak = memory.peak(driver.pid)
-        seen.memory_growth = peak - resident if peak is not None else None
 
 
 def _arrived(tap: Tap, before: int, reply: dict[str, Any]) -> list[Exchange]:
@@ -266,6 +275,4 @@ def _message(request: dict[str, Any], tap: Tap, run: Run) -> dict[str, Any]:
 
 
 def _short(reply: dict[str, Any]) -> str:
-    events = [f"{event['name']}@{event['t_ns']}" for event in reply.get("events") or ()]
-    rest = {key: value for key, value in reply.items() if key not in ("events", "headers")}
-    return f"{rest} events={' '.join(events)}"
+    return str({key: value for key, value in reply.items() if key != "headers"})

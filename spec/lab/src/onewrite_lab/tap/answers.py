@@ -28,7 +28,7 @@ def expand(text: str, names: dict[str, str]) -> str:
 
 @dataclass
 class Answer:
-    """One answer; the fields are those of case-v1.schema.json."""
+    """One answer; the fields are those of case-v2.schema.json."""
 
     when: str | dict[str, int] = "complete"
     delay_ms: int = 0
