@@ -1,445 +1,380 @@
 package io.github.onewrite.okhttp;
 
 import io.github.onewrite.ErrorKind;
-import io.github.onewrite.Phase;
-import io.github.onewrite.internal.HookQueue;
 import io.github.onewrite.internal.Hooks;
-import io.github.onewrite.internal.TimedCall;
+import io.github.onewrite.internal.Moment;
+import io.github.onewrite.internal.Stamps;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
-import java.util.Collections;
 import java.util.List;
-import java.util.Map;
-import java.util.WeakHashMap;
 import okhttp3.Call;
 import okhttp3.Connection;
 import okhttp3.Dispatcher;
 import okhttp3.EventListener;
 import okhttp3.Handshake;
 import okhttp3.HttpUrl;
-import okhttp3.Interceptor;
 import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.Response;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Turns OkHttp's events into the common record, checks new connections, and passes each event on to the client's previous
- * listener. OkHttp reports no first byte of a response and no interim response: {@code response_start} is the moment at which
- * the final head was read. It reports no bytes of a head and no system calls: these fields are absent.
+ * Makes the records of a call from OkHttp's events: one for each request that is sent, or that failed before it could be. A
+ * response that a cache or an interceptor makes is none.
  *
- * <p>OkHttp 5 races connections on several threads, so a {@link HookQueue} orders the steps. OkHttp 4 has no
- * {@code EventListener.plus}, so each method is passed on here.
+ * <p>OkHttp reports these steps on one thread at a time, apart from connects that it races: those report their start and
+ * their failure on threads of their own. It reports the head of a response when it was read, and no bytes of a head.
  */
-final class CallListener extends EventListener {
+final class CallListener extends ForwardingListener {
 
-    /**
-     * Makes a listener per call: one for all calls of a client without hooks and without a previous listener. With hooks it is
-     * the outermost interceptor, too. OkHttp reports neither the status of a response that a cache or an interceptor made, nor
-     * an exception that is no IOException: then it reports callEnd, or no event while a response is open
-     * (RealCall.getResponseWithInterceptorChain).
-     */
-    static final class Factory implements EventListener.Factory, Interceptor {
-        private final Hooks hooks;
+    /** Makes a listener for each call of a client that has hooks. */
+    static final class Factory implements EventListener.Factory {
         private final EventListener.Factory own;
-        private final Connections connections;
-        private final CallListener untimed = new CallListener(EventListener.NONE, this);
+        private final Hooks hooks;
+        private final Connections connections = new Connections();
 
-        /** Calls between their start and their first interceptor, as a rule those that the dispatcher queues. */
-        private final Map<Call, CallListener> started = Collections.synchronizedMap(new WeakHashMap<>());
-
-        Factory(Hooks hooks, EventListener.Factory own, Connections connections) {
-            this.hooks = hooks;
+        /** @param own what the client has */
+        Factory(EventListener.Factory own, Hooks hooks) {
             this.own = own;
-            this.connections = connections;
+            this.hooks = hooks;
         }
 
         @Override
         public EventListener create(Call call) {
             EventListener next = own.create(call);
-            return next == EventListener.NONE && !hooks.wanted() ? untimed : new CallListener(next, this);
-        }
-
-        @Override
-        public Response intercept(Chain chain) throws IOException {
-            CallListener listener = started.remove(chain.call());
-            try {
-                Response response = chain.proceed(chain.request());
-                if (listener != null) {
-                    int code = response.code();
-                    listener.step((timed, at) -> timed.answered(code));
-                }
-                return response;
-            } catch (Throwable e) {
-                if (listener != null && (listener.responseOpen || !(e instanceof IOException))) {
-                    listener.failed(chain.call(), e);
-                }
-                throw e;
-            }
+            return Hooks.running() ? next : new CallListener(next, this);
         }
     }
 
-    private interface Step {
-        void take(TimedCall call, long at);
-    }
-
-    private final EventListener next;
     private final Factory of;
-    private @Nullable TimedCall record;
-    private @Nullable HookQueue queue;
 
-    /** The attempt was answered or lost: the next step begins another. */
+    /** Null before the call starts, and after it. */
+    private @Nullable Stamps record;
+
+    /** The request was answered or lost: the next step is that of another one. */
     private boolean over;
 
-    /** The connection of the attempt. */
-    private @Nullable Connection held;
+    /** The error of the connection, after which OkHttp may try again. */
+    private @Nullable IOException failure;
 
-    /** The head of a response was read, and its body was not. */
-    private boolean responseOpen;
+    private Connections.@Nullable Usage connection;
 
-    /** The response's Content-Length, or 1: OkHttp reports 0 bytes for an empty body and for an unread one. */
+    /** Where the response redirects to. */
+    private @Nullable HttpUrl location;
+
+    /** How long the body of the response is to be, or -1. */
     private long expected;
 
     private CallListener(EventListener next, Factory of) {
-        this.next = next;
+        super(next);
         this.of = of;
     }
 
-    private void step(Step step) {
-        TimedCall timed = record;
-        HookQueue inOrder = queue;
-        if (timed != null && inOrder != null) {
-            long at = System.nanoTime();
-            inOrder.run(() -> step.take(timed, at));
+    private void begin(long at, String method, String url, int resend) {
+        Stamps begun = new Stamps(at);
+        begun.method = method;
+        begun.target = url;
+        begun.resend = resend;
+        record = begun;
+    }
+
+    /** The record of the request that this step belongs to, which is another one where the last one is over. */
+    private @Nullable Stamps step(long at) {
+        Stamps last = record;
+        if (last != null && over) {
+            String url = location == null ? last.target : location.toString();
+            location = null;
+            end(last, at);
+            begin(at, last.method, url, last.resend + 1);
+        }
+        return record;
+    }
+
+    private void stamp(Moment moment) {
+        Stamps current = record;
+        if (current != null) {
+            current.stamp(moment, System.nanoTime());
         }
     }
 
-    /** A step of the attempt, or of the next one: after a redirect, a challenge, a lost connection. */
-    private void attemptStep(Step step) {
-        step((timed, at) -> {
-            attempt(timed, at);
-            step.take(timed, at);
-        });
-    }
-
-    private void attempt(TimedCall timed, long at) {
-        if (over) {
-            // Where OkHttp keeps the connection for the next attempt, it reports no release.
-            timed.connectionReleased(at, true);
-            timed.left(at);
-            over = false;
+    /** The request is over, and its call goes on, or has ended without an error. */
+    private void end(Stamps last, long at) {
+        Connections.Usage kept = connection;
+        if (kept != null) {
+            // OkHttp keeps the connection for the next request without a release.
+            kept.free(at);
+            last.stamp(Moment.CONNECTION_RELEASED, at);
         }
-        timed.attempt(at);
+        IOException lost = failure;
+        over = false;
+        failure = null;
+        if (lost != null) {
+            last.failed(OkHttpErrors.kindOf(lost, false), at);
+        } else if (last.at(Moment.HEADERS_END) != 0) {
+            last.ok(at);
+        } else {
+            // The program's own code stopped the request, or has made a response of its own after the look-up failed.
+            boolean unresolved = last.at(Moment.DNS_START) != 0 && last.at(Moment.DNS_END) == 0;
+            last.failed(unresolved ? ErrorKind.DNS : ErrorKind.OTHER, at);
+        }
+        of.hooks.deliver(last);
     }
 
-    /** True if steps are recorded. Checked before a lambda that captures values is allocated. */
-    private boolean isTimed() {
-        return record != null;
-    }
-
-    /** Begins the record: a call may be created long before it is executed, or never be executed. */
+    /** A call may be made long before it is executed, or never be. */
     @Override
     public void callStart(Call call) {
-        next.callStart(call);
-        if (of.hooks.wanted()) {
-            Request request = call.request();
-            record = TimedCall.start(of.hooks, request.method(), request.url().toString(), request.tag());
-            queue = new HookQueue();
-            if (isTimed()) {
-                of.started.put(call, this);
-                step(TimedCall::attempt);
-            }
-        }
+        super.callStart(call);
+        begin(System.nanoTime(), call.request().method(), call.request().url().toString(), 0);
     }
 
-    @Override
-    public void callEnd(Call call) {
-        if (isTimed()) {
-            of.started.remove(call);
-        }
-        step(TimedCall::completed);
-        next.callEnd(call);
-    }
-
-    @Override
-    public void callFailed(Call call, IOException failure) {
-        if (isTimed()) {
-            of.started.remove(call);
-        }
-        failed(call, failure);
-        next.callFailed(call, failure);
-    }
-
-    private void failed(Call call, Throwable failure) {
-        ErrorKind kind = OkHttpErrors.kindOf(failure, call.isCanceled());
-        step((timed, at) -> timed.failed(at, kind, failure));
-    }
-
-    @Override
-    public void canceled(Call call) {
-        next.canceled(call);
-    }
-
-    /** Unused: the wait starts with the call, and this event may come after the call has begun. */
-    @Override
-    public void dispatcherQueueStart(Call call, Dispatcher dispatcher) {
-        next.dispatcherQueueStart(call, dispatcher);
-    }
-
-    /** OkHttp calls this before the call runs (Dispatcher.promoteAndExecute). */
+    /** OkHttp calls this before the call runs (Dispatcher.promoteAndExecute), and only for one that had to wait. */
     @Override
     public void dispatcherQueueEnd(Call call, Dispatcher dispatcher) {
-        step(TimedCall::queued);
-        next.dispatcherQueueEnd(call, dispatcher);
-    }
-
-    @Override
-    public void proxySelectStart(Call call, HttpUrl url) {
-        next.proxySelectStart(call, url);
+        Stamps current = record;
+        if (current != null) {
+            current.stamp(Moment.QUEUE_START, current.startedAtMonoNanos());
+            current.stamp(Moment.QUEUE_END, System.nanoTime());
+        }
+        super.dispatcherQueueEnd(call, dispatcher);
     }
 
     @Override
     public void proxySelectEnd(Call call, HttpUrl url, List<Proxy> proxies) {
-        if (isTimed() && !proxies.isEmpty()) {
-            attemptStep((timed, at) -> timed.proxy(address(proxies.get(0))));
+        Stamps current = step(System.nanoTime());
+        if (current != null && !proxies.isEmpty()) {
+            current.proxy = address(proxies.get(0));
         }
-        next.proxySelectEnd(call, url, proxies);
-    }
-
-    @Override
-    public void dnsStart(Call call, String domainName) {
-        if (isTimed()) {
-            attemptStep((timed, at) -> timed.begin(Phase.DNS, at, domainName));
-        }
-        next.dnsStart(call, domainName);
-    }
-
-    @Override
-    public void dnsEnd(Call call, String domainName, List<InetAddress> inetAddressList) {
-        step((timed, at) -> timed.end(Phase.DNS, at));
-        next.dnsEnd(call, domainName, inetAddressList);
-    }
-
-    @Override
-    public void connectStart(Call call, InetSocketAddress inetSocketAddress, Proxy proxy) {
-        if (isTimed()) {
-            String through = address(proxy);
-            // With a SOCKS proxy this address is the server's.
-            String peer = proxy.type() == Proxy.Type.SOCKS ? through : address(inetSocketAddress);
-            attemptStep((timed, at) -> {
-                timed.proxy(through);
-                timed.begin(Phase.CONNECT, at, peer);
-            });
-        }
-        next.connectStart(call, inetSocketAddress, proxy);
+        super.proxySelectEnd(call, url, proxies);
     }
 
     private static @Nullable String address(Proxy proxy) {
-        return proxy.address() instanceof InetSocketAddress address ? address(address) : null;
+        if (!(proxy.address() instanceof InetSocketAddress address)) {
+            return null;
+        }
+        String host = address.getHostString();
+        return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + address.getPort();
     }
 
-    private static String address(InetSocketAddress address) {
-        String host = address.getHostString();
-        return (host.contains(":") ? "[" + host + "]" : host) + ":" + address.getPort();
+    @Override
+    public void dnsStart(Call call, String name) {
+        long at = System.nanoTime();
+        Stamps current = step(at);
+        if (current != null) {
+            current.stamp(Moment.DNS_START, at);
+            current.clear(Moment.DNS_END);
+        }
+        super.dnsStart(call, name);
+    }
+
+    @Override
+    public void dnsEnd(Call call, String name, List<InetAddress> addresses) {
+        stamp(Moment.DNS_END);
+        super.dnsEnd(call, name, addresses);
+    }
+
+    /** The connect of a request begins with the first address that is tried. */
+    @Override
+    public void connectStart(Call call, InetSocketAddress address, Proxy proxy) {
+        long at = System.nanoTime();
+        Stamps current = step(at);
+        if (current != null) {
+            current.proxy = address(proxy);
+            if (current.at(Moment.CONNECT_START) == 0) {
+                current.stamp(Moment.CONNECT_START, at);
+            } else if (failure != null) {
+                current.clear(Moment.CONNECT_END);
+                current.clear(Moment.TLS_START);
+            }
+        }
+        super.connectStart(call, address, proxy);
     }
 
     @Override
     public void secureConnectStart(Call call) {
-        step((timed, at) -> {
-            timed.end(Phase.CONNECT, at);
-            timed.begin(Phase.TLS, at);
-        });
-        next.secureConnectStart(call);
+        stamp(Moment.CONNECT_END);
+        stamp(Moment.TLS_START);
+        super.secureConnectStart(call);
     }
 
     @Override
     public void secureConnectEnd(Call call, @Nullable Handshake handshake) {
-        step((timed, at) -> timed.end(Phase.TLS, at));
-        next.secureConnectEnd(call, handshake);
+        stamp(Moment.TLS_END);
+        super.secureConnectEnd(call, handshake);
     }
 
     @Override
-    public void connectEnd(Call call, InetSocketAddress inetSocketAddress, Proxy proxy, @Nullable Protocol protocol) {
-        step((timed, at) -> timed.end(Phase.CONNECT, at));
-        next.connectEnd(call, inetSocketAddress, proxy, protocol);
+    public void connectEnd(Call call, InetSocketAddress address, Proxy proxy, @Nullable Protocol protocol) {
+        Stamps current = record;
+        if (current != null && current.at(Moment.CONNECT_END) == 0) {
+            current.stamp(Moment.CONNECT_END, System.nanoTime());
+        }
+        super.connectEnd(call, address, proxy, protocol);
     }
 
     @Override
     public void connectFailed(
-            Call call,
-            InetSocketAddress inetSocketAddress,
-            Proxy proxy,
-            @Nullable Protocol protocol,
-            IOException failure) {
-        next.connectFailed(call, inetSocketAddress, proxy, protocol, failure);
+            Call call, InetSocketAddress address, Proxy proxy, @Nullable Protocol protocol, IOException thrown) {
+        if (connection == null) {
+            failure = thrown;
+        }
+        super.connectFailed(call, address, proxy, protocol, thrown);
     }
 
     @Override
-    public void connectionAcquired(Call call, Connection connection) {
-        Connections.Usage usage = of.connections.usage(connection);
-        if (isTimed()) {
-            attemptStep((timed, at) -> acquired(timed, at, connection, usage));
-        } else if (of.hooks.wanted()) {
-            usage.acquired(System.nanoTime(), null);
+    public void connectionAcquired(Call call, Connection acquired) {
+        long at = System.nanoTime();
+        Stamps current = step(at);
+        if (current != null) {
+            failure = null;
+            connection = of.connections.usage(acquired);
+            current.proxy = address(acquired.route().proxy());
+            current.stamp(Moment.CONNECTION_ACQUIRED, at);
         }
-        next.connectionAcquired(call, connection);
+        super.connectionAcquired(call, acquired);
     }
 
-    private void acquired(TimedCall timed, long at, Connection connection, Connections.Usage usage) {
-        held = connection;
-        timed.proxy(address(connection.route().proxy()));
-        usage.acquired(at, timed);
-    }
-
+    /** OkHttp 4 acquires a connection before it finds that the server has closed it. */
     @Override
-    public void connectionReleased(Call call, Connection connection) {
-        if (isTimed()) {
-            boolean reusable = !connection.socket().isClosed();
-            step((timed, at) -> {
-                held = null;
-                of.connections.usage(connection).released(at);
-                timed.connectionReleased(at, reusable);
-            });
+    public void connectionReleased(Call call, Connection released) {
+        Stamps current = record;
+        Connections.Usage left = connection;
+        if (current != null && left != null) {
+            long at = System.nanoTime();
+            connection = null;
+            if (current.at(Moment.REQUEST_START) == 0) {
+                current.clear(Moment.CONNECTION_ACQUIRED);
+            } else {
+                left.free(at);
+                current.stamp(Moment.CONNECTION_RELEASED, at);
+                over = true;
+            }
         }
-        next.connectionReleased(call, connection);
+        super.connectionReleased(call, released);
     }
 
-    /** A further attempt on the same connection begins here. */
     @Override
     public void requestHeadersStart(Call call) {
-        step((timed, at) -> {
-            Connection same = held;
-            if (over && same != null) {
-                Connections.Usage usage = of.connections.usage(same);
-                usage.released(at);
-                attempt(timed, at);
-                acquired(timed, at, same, usage);
+        long at = System.nanoTime();
+        Stamps current = step(at);
+        Connections.Usage used = connection;
+        if (current != null && used != null) {
+            if (current.at(Moment.CONNECTION_ACQUIRED) == 0) {
+                current.stamp(Moment.CONNECTION_ACQUIRED, at);
             }
-            timed.requestWrite();
-            timed.begin(Phase.SEND, at);
-        });
-        next.requestHeadersStart(call);
+            used.carry(current);
+            current.stamp(Moment.REQUEST_START, at);
+        }
+        super.requestHeadersStart(call);
     }
 
     /** A request without a body ends with its head. OkHttp flushes at once. */
     @Override
     public void requestHeadersEnd(Call call, Request request) {
-        if (request.body() == null) {
-            step((timed, at) -> timed.requestEnd(at, -1, -1));
+        Stamps current = record;
+        if (current != null) {
+            current.method = request.method();
+            current.target = request.url().toString();
+            if (request.body() == null) {
+                current.stamp(Moment.REQUEST_END, System.nanoTime());
+            }
         }
-        next.requestHeadersEnd(call, request);
+        super.requestHeadersEnd(call, request);
     }
 
-    @Override
-    public void requestBodyStart(Call call) {
-        next.requestBodyStart(call);
-    }
-
-    /** OkHttp flushes the last bytes at once. */
     @Override
     public void requestBodyEnd(Call call, long byteCount) {
-        step((timed, at) -> timed.requestEnd(at, -1, -1));
-        next.requestBodyEnd(call, byteCount);
+        stamp(Moment.REQUEST_END);
+        super.requestBodyEnd(call, byteCount);
     }
 
+    /** The server may have answered all the same. */
     @Override
-    public void requestFailed(Call call, IOException failure) {
-        lose();
-        next.requestFailed(call, failure);
+    public void requestFailed(Call call, IOException thrown) {
+        lose(thrown);
+        super.requestFailed(call, thrown);
     }
 
-    /** OkHttp may try again, or fail the call. */
-    private void lose() {
-        step((timed, at) -> {
-            over = true;
-            timed.progress();
-        });
+    private void lose(IOException thrown) {
+        failure = thrown;
+        over = true;
     }
 
-    /** Unused: OkHttp calls this for interim responses, too. It calls responseHeadersEnd for the final one alone. */
-    @Override
-    public void responseHeadersStart(Call call) {
-        next.responseHeadersStart(call);
-    }
-
+    /** OkHttp does not call this for interim responses. */
     @Override
     public void responseHeadersEnd(Call call, Response response) {
-        if (isTimed()) {
-            int code = response.code();
-            boolean bodyless = response.request().method().equals("HEAD") || code == 204 || code == 304;
-            responseOpen = true;
-            expected = bodyless ? 0 : contentLength(response);
-            step((timed, at) -> {
-                timed.responseStart(at);
-                timed.headersEnd(code);
-                if (bodyless) {
-                    timed.responseEnd(at, 0);
-                }
-                over = true;
-            });
+        Stamps current = record;
+        if (current != null) {
+            long at = System.nanoTime();
+            current.stamp(Moment.RESPONSE_START, at);
+            current.stamp(Moment.HEADERS_END, at);
+            current.status = response.code();
+            over = false;
+            failure = null;
+            expected = expected(response);
+            String to = response.isRedirect() ? response.header("Location") : null;
+            location = to == null ? null : response.request().url().resolve(to);
         }
-        next.responseHeadersEnd(call, response);
+        super.responseHeadersEnd(call, response);
     }
 
-    private static long contentLength(Response response) {
+    private static long expected(Response response) {
+        String length = response.header("Content-Length");
+        if (length == null || response.request().method().equals("HEAD")) {
+            return -1;
+        }
         try {
-            return Long.parseLong(response.header("Content-Length", "1"));
+            return Long.parseLong(length);
         } catch (NumberFormatException e) {
-            return 1;
+            return -1;
         }
     }
 
-    @Override
-    public void responseBodyStart(Call call) {
-        next.responseBodyStart(call);
-    }
-
-    /** OkHttp calls this also when a body is closed unread. Fewer bytes than expected mean that the caller gave up the rest. */
+    /** OkHttp calls this also when a body is closed unread. Fewer bytes than expected mean that the program gave up the rest. */
     @Override
     public void responseBodyEnd(Call call, long byteCount) {
-        responseOpen = false;
-        if (isTimed() && byteCount >= expected) {
-            step((timed, at) -> timed.responseEnd(at, byteCount));
+        Stamps current = record;
+        if (current != null) {
+            over = true;
+            current.bytesReceived = byteCount;
+            if (byteCount >= expected) {
+                current.stamp(Moment.RESPONSE_END, System.nanoTime());
+            }
         }
-        next.responseBodyEnd(call, byteCount);
+        super.responseBodyEnd(call, byteCount);
     }
 
     @Override
-    public void responseFailed(Call call, IOException failure) {
-        responseOpen = false;
-        lose();
-        next.responseFailed(call, failure);
+    public void responseFailed(Call call, IOException thrown) {
+        lose(thrown);
+        super.responseFailed(call, thrown);
     }
 
     @Override
-    public void satisfactionFailure(Call call, Response response) {
-        next.satisfactionFailure(call, response);
+    public void callEnd(Call call) {
+        super.callEnd(call);
+        Stamps last = record;
+        record = null;
+        if (last != null && isOnTheWire(last)) {
+            end(last, System.nanoTime());
+        }
+    }
+
+    private static boolean isOnTheWire(Stamps last) {
+        return last.at(Moment.DNS_START) != 0
+                || last.at(Moment.CONNECT_START) != 0
+                || last.at(Moment.CONNECTION_ACQUIRED) != 0;
     }
 
     @Override
-    public void cacheHit(Call call, Response response) {
-        next.cacheHit(call, response);
-    }
-
-    @Override
-    public void cacheMiss(Call call) {
-        next.cacheMiss(call);
-    }
-
-    @Override
-    public void cacheConditionalHit(Call call, Response cachedResponse) {
-        next.cacheConditionalHit(call, cachedResponse);
-    }
-
-    @Override
-    public void followUpDecision(Call call, Response networkResponse, @Nullable Request nextRequest) {
-        next.followUpDecision(call, networkResponse, nextRequest);
-    }
-
-    @Override
-    public void retryDecision(Call call, IOException exception, boolean retry) {
-        next.retryDecision(call, exception, retry);
+    public void callFailed(Call call, IOException thrown) {
+        super.callFailed(call, thrown);
+        Stamps last = record;
+        record = null;
+        if (last != null) {
+            last.failed(OkHttpErrors.kindOf(thrown, call.isCanceled()), System.nanoTime());
+            of.hooks.deliver(last);
+        }
     }
 }

@@ -3,7 +3,6 @@ package io.github.onewrite.okhttp;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
-import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.Setup;
 import okhttp3.OkHttp;
 import okhttp3.OkHttpClient;
@@ -22,9 +21,10 @@ import okhttp3.OkHttpClient;
  * more than one write, every first request of a TLS 1.3 connection and every body over 8 KiB among them, can wait some 40
  * ms for the ACK of the first. With TCP_NODELAY it does not wait. The writes and everything else stay OkHttp's.
  *
- * <p>The record of a call begins when it is executed or enqueued. OkHttp takes the listener away from WebSocket calls, and
- * OkHttp 4 from event sources (okhttp-sse), too: they get TCP_NODELAY and are not timed. The tag that a listener factory is
- * given is what the request carries as {@code tag(Object.class)}.
+ * <p>A request that is sent has a record, a retry or redirect another one; a response from the cache has none. The record
+ * begins when the call is executed or enqueued. OkHttp takes the listener away from WebSocket calls, and OkHttp 4 from event
+ * sources (okhttp-sse), too: they get TCP_NODELAY and have no record. OkHttp makes the sockets of SOCKS proxies itself:
+ * these stay as they are.
  */
 public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     private final Setup setup;
@@ -40,36 +40,37 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     }
 
     /**
-     * Applies this to a builder: wraps the socket factory and the event listeners it has at this moment, so call it
-     * last. A client built from another client shares its pool; connections made before stay as they are.
+     * Applies this to a builder: wraps the socket factory and, where this has a hook, the event listeners it has at this
+     * moment, so call it last. A client built from another client shares its pool; connections made before stay as they are.
      *
-     * @return the same builder; it stays as it is when all is switched off, or when this or another customizer was applied
-     *     to it, or to the client it comes from
+     * @return the same builder; it stays as it is when all is switched off. What was applied before, by this or another
+     *     customizer, to the builder or the client it comes from, is not applied again
      */
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
         OnewriteConfig config = setup.switches();
         OkHttpClient before = builder.build();
-        if (config.disabled()
-                || before.socketFactory() instanceof NodelaySocketFactory
-                || before.eventListenerFactory() instanceof CallListener.Factory) {
+        if (config.disabled() || isOfAnotherCopy(before)) {
             return builder;
         }
         setup.applied();
         setup.note("quickack", "OkHttp's sockets do not have it");
         setup.note("coalesce", "left to OkHttp, which writes up to 8 KiB in one");
-        Hooks hooks = setup.hooks();
-        if (config.guardsNodelay()) {
-            builder.socketFactory(new NodelaySocketFactory(before.socketFactory()));
+        if (config.changesWire() && !(before.socketFactory() instanceof NodelaySocketFactory)) {
+            builder.socketFactory(new NodelaySocketFactory(before.socketFactory(), setup.withoutNodelay));
         }
-        if (config.guardsNodelay() || hooks.wanted()) {
-            Connections connections = new Connections(config.guardsNodelay() ? setup.withoutNodelay : null);
-            CallListener.Factory listeners =
-                    new CallListener.Factory(hooks, before.eventListenerFactory(), connections);
-            builder.eventListenerFactory(listeners);
-            if (hooks.wanted()) {
-                builder.interceptors().add(0, listeners);
-            }
+        if (setup.times() && !(before.eventListenerFactory() instanceof CallListener.Factory)) {
+            builder.eventListenerFactory(new CallListener.Factory(before.eventListenerFactory(), setup.hooks()));
         }
         return builder;
+    }
+
+    /** Whether a copy of these classes by another class loader was applied. */
+    private static boolean isOfAnotherCopy(OkHttpClient client) {
+        return isOfAnotherCopy(client.socketFactory(), NodelaySocketFactory.class)
+                || isOfAnotherCopy(client.eventListenerFactory(), CallListener.Factory.class);
+    }
+
+    private static boolean isOfAnotherCopy(Object found, Class<?> ours) {
+        return found.getClass() != ours && found.getClass().getName().equals(ours.getName());
     }
 }

@@ -1,26 +1,20 @@
 package io.github.onewrite.okhttp;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.github.onewrite.OnewriteConfig;
-import io.github.onewrite.TimingEvent;
 import io.github.onewrite.testing.AppliedTwice;
-import io.github.onewrite.testing.Calls;
-import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.Records;
 import io.github.onewrite.testing.TestServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
@@ -35,12 +29,13 @@ import okhttp3.Response;
 import org.junit.jupiter.api.Test;
 
 class OnewriteOkHttpTest implements AppliedTwice {
-    private final Calls calls = new Calls();
+    private final Records records = new Records();
 
-    private static int send(OkHttpClient client, String method, String url, int size) throws IOException {
-        RequestBody body = size < 0 ? null : RequestBody.create(new byte[size], null);
-        Request request = new Request.Builder().url(url).method(method, body).build();
-        try (Response response = client.newCall(request).execute()) {
+    private static int post(OkHttpClient client, String url) throws IOException {
+        RequestBody body = RequestBody.create(new byte[200], null);
+        try (Response response = client.newCall(
+                        new Request.Builder().url(url).post(body).build())
+                .execute()) {
             response.body().bytes();
             return response.code();
         }
@@ -48,14 +43,14 @@ class OnewriteOkHttpTest implements AppliedTwice {
 
     /** The second time to a builder of the client that the first time was for. */
     @Override
-    public Poster applied(int times, Calls heard) {
-        OnewriteOkHttp onewrite = heard.heard(OnewriteOkHttp.create());
+    public Poster applied(int times, Records hook) {
+        OnewriteOkHttp onewrite = hook.addTo(OnewriteOkHttp.create());
         OkHttpClient client = new OkHttpClient();
         for (int i = 0; i < times; i++) {
             client = onewrite.apply(client.newBuilder()).build();
         }
         OkHttpClient last = client;
-        return url -> send(last, "POST", url, 200);
+        return url -> post(last, url);
     }
 
     @Test
@@ -66,7 +61,7 @@ class OnewriteOkHttpTest implements AppliedTwice {
                 "OkHttp 4 does not report its queue");
         CountDownLatch go = new CountDownLatch(1);
         try (TestServer server = TestServer.answeringAfter(go, TestServer.OK)) {
-            OkHttpClient client = calls.heard(OnewriteOkHttp.create())
+            OkHttpClient client = records.addTo(OnewriteOkHttp.create())
                     .apply(new OkHttpClient.Builder())
                     .build();
             client.dispatcher().setMaxRequests(1);
@@ -86,28 +81,56 @@ class OnewriteOkHttpTest implements AppliedTwice {
             client.newCall(request).enqueue(reading);
             assertEquals(1, client.dispatcher().queuedCallsCount());
             go.countDown();
-            assertTrue(calls.next().queueNanos().isEmpty(), "the control");
-            assertTrue(calls.next().queueNanos().isPresent());
-            List<String> names = new ArrayList<>(Calls.REUSED);
-            names.addAll(2, List.of("queue_start", "queue_end"));
-            assertEquals(names, calls.names());
+            assertEquals(Records.FRESH, Records.names(records.next()), "the control");
+            List<String> names = new ArrayList<>(List.of("queue_start", "queue_end"));
+            names.addAll(Records.REUSED);
+            assertEquals(names, Records.names(records.next()));
         }
     }
 
-    /** Without hooks no listener is created per call: one serves all. */
+    /** Nor where all is off. A hook that comes later reaches the clients made after it. */
     @Test
-    void whatIsOffIsNotMadePerCall() {
-        for (OnewriteOkHttp onewrite : List.of(
-                OnewriteOkHttp.create(),
-                OnewriteOkHttp.create()
-                        .onTiming(calls)
-                        .config(OnewriteConfig.defaults().withHooksDisabled(true)))) {
-            OkHttpClient untimed = onewrite.apply(new OkHttpClient.Builder()).build();
-            Call call = untimed.newCall(
-                    new Request.Builder().url("http://127.0.0.1/").build());
-            EventListener.Factory factory = untimed.eventListenerFactory();
-            assertSame(factory.create(call), factory.create(call));
-        }
+    void withoutAHookThereIsNoListener() {
+        OkHttpClient stock = new OkHttpClient();
+        OnewriteOkHttp onewrite = OnewriteOkHttp.create();
+        OkHttpClient bare = onewrite.apply(stock.newBuilder()).build();
+        assertSame(stock.eventListenerFactory(), bare.eventListenerFactory());
+        onewrite.onTiming(records);
+        OkHttpClient timed = onewrite.apply(bare.newBuilder()).build();
+        assertSame(bare.socketFactory(), timed.socketFactory());
+        assertTrue(timed.eventListenerFactory() instanceof CallListener.Factory);
+        OkHttpClient off = onewrite.config(OnewriteConfig.defaults().withDisabled(true))
+                .apply(stock.newBuilder())
+                .build();
+        assertSame(stock.eventListenerFactory(), off.eventListenerFactory());
+        assertSame(stock.socketFactory(), off.socketFactory());
+    }
+
+    /** Another class loader's copy has classes of the same name. */
+    @Test
+    void aSecondCopyStaysOff() throws Exception {
+        ClassLoader own = OnewriteOkHttp.class.getClassLoader();
+        ClassLoader other = new ClassLoader(own) {
+            @Override
+            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+                if (!name.startsWith("io.github.onewrite.okhttp.") || findLoadedClass(name) != null) {
+                    return super.loadClass(name, resolve);
+                }
+                try (var in = own.getResourceAsStream(name.replace('.', '/') + ".class")) {
+                    byte[] bytes = in.readAllBytes();
+                    return defineClass(name, bytes, 0, bytes.length);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        };
+        Class<?> type = other.loadClass(OnewriteOkHttp.class.getName());
+        OkHttpClient first =
+                OnewriteOkHttp.create().apply(new OkHttpClient.Builder()).build();
+        OkHttpClient.Builder builder = first.newBuilder();
+        type.getMethod("apply", OkHttpClient.Builder.class)
+                .invoke(type.getMethod("create").invoke(null), builder);
+        assertSame(first.socketFactory(), builder.build().socketFactory());
     }
 
     /** As in OkHttp, two clients of one pool and one TLS factory share a connection. */
@@ -123,51 +146,31 @@ class OnewriteOkHttpTest implements AppliedTwice {
             for (int i = 0; i < 3; i++) {
                 OkHttpClient client =
                         OnewriteOkHttp.create().apply(base.newBuilder()).build();
-                assertEquals(200, send(client, "POST", "https://localhost:" + server.port() + "/", 10));
+                assertEquals(200, post(client, "https://localhost:" + server.port() + "/"));
             }
             assertEquals(1, server.connections());
         }
     }
 
-    /** A listener that blocks holds no other call, and none is called while onewrite holds a lock. */
+    /** The request of a hook has no record: it would call the hook again. */
     @Test
-    void noListenerIsCalledUnderALock() throws Exception {
-        CountDownLatch blocked = new CountDownLatch(1);
-        CountDownLatch go = new CountDownLatch(1);
-        List<String> held = new CopyOnWriteArrayList<>();
+    void aHookMayRequest() throws Exception {
         try (TestServer server = TestServer.answering()) {
-            OkHttpClient client = OnewriteOkHttp.create()
-                    .onTiming(timing -> held.addAll(Calls.locksHeld()))
-                    .listenerFactory((method, url, tag) -> event -> {
-                        held.addAll(Calls.locksHeld());
-                        if (url.endsWith("/slow") && event.type() == TimingEvent.Type.CONNECTION_ACQUIRED) {
-                            blocked.countDown();
-                            await(go);
+            List<OkHttpClient> client = new ArrayList<>();
+            client.add(records.addTo(OnewriteOkHttp.create())
+                    .onTiming(timing -> {
+                        try {
+                            post(client.get(0), server.url());
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
                         }
                     })
                     .apply(new OkHttpClient.Builder())
-                    .build();
-            CompletableFuture<Integer> slow = CompletableFuture.supplyAsync(() -> {
-                try {
-                    return send(client, "POST", server.url() + "slow", 200);
-                } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                }
-            });
-            assertTrue(blocked.await(30, TimeUnit.SECONDS));
-            assertEquals(200, send(client, "POST", server.url(), 200));
-            assertFalse(slow.isDone());
-            go.countDown();
-            assertEquals(200, Eventually.of(slow));
-        }
-        assertEquals(List.of(), held);
-    }
-
-    private static void await(CountDownLatch latch) {
-        try {
-            assertTrue(latch.await(30, TimeUnit.SECONDS));
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
+                    .build());
+            post(client.get(0), server.url());
+            records.next();
+            assertTrue(records.isEmpty());
+            assertEquals(2, server.requests().size());
         }
     }
 }

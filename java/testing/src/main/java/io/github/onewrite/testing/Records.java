@@ -68,7 +68,8 @@ public final class Records implements TimingHook {
     public static List<String> names(Timing timing) {
         List<Timing.Event> events = timing.events();
         for (int i = 1; i < events.size(); i++) {
-            assertTrue(events.get(i - 1).timeNanos() <= events.get(i).timeNanos(), () -> "time runs backwards: " + events);
+            assertTrue(
+                    events.get(i - 1).timeNanos() <= events.get(i).timeNanos(), () -> "time runs backwards: " + events);
         }
         return events.stream().map(Timing.Event::name).toList();
     }
