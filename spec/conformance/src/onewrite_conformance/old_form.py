@@ -37,6 +37,8 @@ def _records(timing: dict[str, Any], events: list[dict[str, Any]]) -> list[dict[
         record |= {"method": timing["method"], "url": url}
         record["started_at_unix_ns"] = timing["started_at_unix_ns"]
         record["started_at_mono_ns"] = starts[0] if starts else timing.get("started_at_mono_ns") or 0
+        if record["outcome"] == "error":
+            record["error_kind"] = "other"
         if last:
             record |= {name: timing[name] for name in ("outcome", "error_kind", "error_phase") if timing.get(name)}
         if number:

@@ -155,14 +155,16 @@ class Owners:
 
     def nodelay(self, roots: Sequence[int], inode: int) -> tuple[int, bool] | None:
         """The process and the option; None where no process of the trees holds the socket. Raises WitnessError."""
-        for known in (True, False):
+        walked = False
+        while True:
             with self._lock:
-                if not (known and inode in self._places):
+                if inode not in self._places:
                     self._walk(roots)
-                place = self._places.get(inode)
-            if place is not None and (found := self._read(inode, *place)):
+                    walked = True
+                place = self._places.pop(inode, None)
+            found = None if place is None else self._read(inode, *place)
+            if found or walked:
                 return found
-        return None
 
     def _walk(self, roots: Sequence[int]) -> None:
         self._places = {}
