@@ -7,16 +7,12 @@ module io.github.onewrite.netty {
     requires io.netty.codec.http;
     requires io.netty.common;
     requires io.netty.handler;
-    requires static io.netty.handler.proxy;
     requires io.netty.resolver;
     requires transitive io.netty.transport;
-    requires static io.netty.transport.classes.epoll;
     requires static io.netty.transport.unix.common;
     requires static org.jspecify;
 
     exports io.github.onewrite.netty;
     exports io.github.onewrite.netty.internal to
-            io.github.onewrite.ahc,
-            io.github.onewrite.client,
             io.github.onewrite.reactor.netty;
 }

@@ -7,7 +7,7 @@ import java.util.Map;
  * What the kernel knew of the connection when the response began: {@code struct tcp_info} of linux/tcp.h, read once. Its
  * clock for the last two fields has a grain of a tick (4 ms at 250 Hz).
  *
- * @param segmentsOut data segments sent for this request
+ * @param segmentsOut data segments sent for this request; -1 where requests before it were answered too soon for a reading
  * @param rttMicros smoothed round-trip time, in microseconds
  * @param minRttMicros smallest round-trip time seen, in microseconds
  * @param retransmits segments sent again since the request began
@@ -20,7 +20,9 @@ public record Kernel(
     /** The evidence under the names common to all languages. */
     public Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();
-        map.put("segments_out", segmentsOut);
+        if (segmentsOut >= 0) {
+            map.put("segments_out", segmentsOut);
+        }
         map.put("rtt_us", rttMicros);
         map.put("min_rtt_us", minRttMicros);
         map.put("retransmits", retransmits);

@@ -6,17 +6,19 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
 /** What a customizer was given, and what it found: switches, hooks, and the state of each thing that is changed. */
 public final class Setup {
     private static final String ON = "on";
+    private static final AtomicBoolean OTHER_COPY = new AtomicBoolean();
 
     /** Connections whose TCP_NODELAY was read back as off. */
     public final AtomicLong withoutNodelay = new AtomicLong();
 
-    /** Open connections whose writes are not joined. */
+    /** Connections whose writes are not joined. */
     public final AtomicLong notJoined = new AtomicLong();
 
     private final Supplier<Status.Base> base;
@@ -46,6 +48,14 @@ public final class Setup {
     /** Whether a request that begins on a connection made now has a record. */
     public boolean times() {
         return !config.disabled() && !hooks.isEmpty();
+    }
+
+    /** Another copy of these classes, of another class loader, was applied to what this is applied to. Warns once. */
+    public static void otherCopy() {
+        if (OTHER_COPY.compareAndSet(false, true)) {
+            String message = "another copy of onewrite is at work here: this one stays off";
+            System.getLogger("io.github.onewrite").log(System.Logger.Level.WARNING, message);
+        }
     }
 
     /** Says in the status that the customizer was applied. */

@@ -1,70 +1,65 @@
 package io.github.onewrite.netty.internal;
 
-import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.ChannelPromise;
-import io.netty.channel.FileRegion;
+import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.SingleThreadEventLoop;
 import io.netty.channel.socket.SocketChannel;
-import io.netty.handler.codec.http.DefaultHttpRequest;
+import io.netty.handler.codec.http.DefaultFullHttpRequest;
+import io.netty.handler.codec.http.HttpContent;
+import io.netty.handler.codec.http.HttpHeaderNames;
+import io.netty.handler.codec.http.HttpHeaders;
+import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
-import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.LastHttpContent;
-import io.netty.handler.stream.ChunkedInput;
-import io.netty.util.concurrent.EventExecutor;
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
+import javax.net.ssl.SSLException;
 
 /**
- * Stands directly above the HTTP codec. If a head announces a body, this delays the flush of the head to the end of the
- * event loop's turn, so that the body leaves with it. Writes are passed on at once, which keeps their order. No flush is
- * delayed longer, or with more than {@code joinMax} bytes pending.
+ * Directly above the HTTP codec; without hooks the only handler. A head that announces a body and is flushed before it waits
+ * until the turn of the event loop ends, so that what is written in this turn leaves with it. Writes are passed on at once,
+ * which keeps their order. Once the head has left, all goes as in stock.
  *
- * <p>A delayed flush completes the promises of its writes, as the transport does when it flushes: many clients write the
- * next part only then. If the transport fails such a write later, the pipeline gets the exception.
- *
- * <p>This applies to TCP sockets only. A head with Expect: 100-continue is flushed at once.
+ * <p>A flush that waits answers the promises of its writes, as the transport would: many clients write the body only then.
+ * If such a write fails later, the pipeline gets the exception.
  */
 class Joiner extends ChannelDuplexHandler {
     static final String NAME = "onewrite.http";
 
-    /** An upper bound of what the transport adds to its count for the framing of a chunk. */
+    /** More than the codec adds to a part of a body. */
     private static final int FRAMING = 512;
 
-    /**
-     * A write that was passed on, and the caller's promise. Completes that promise once: Reactor Netty uses the same promise
-     * for all writes of a body, and counts its completions.
-     */
-    private static final class Written implements ChannelFutureListener {
+    /** What the codec is given in place of the caller's promise. Answers that one once: Reactor Netty counts. */
+    private final class Sent extends DefaultChannelPromise implements ChannelFutureListener {
         private final ChannelHandlerContext ctx;
-        private final ChannelPromise answer;
-        private final ChannelPromise sent;
+        private final ChannelPromise caller;
         private boolean answered;
 
-        Written(ChannelHandlerContext ctx, ChannelPromise answer, ChannelPromise sent) {
+        Sent(ChannelHandlerContext ctx, ChannelPromise caller) {
+            super(ctx.channel(), ctx.executor());
             this.ctx = ctx;
-            this.answer = answer;
-            this.sent = sent;
+            this.caller = caller;
+            addListener(this);
         }
 
-        /** A write that the caller cancelled before its flush is not sent. */
-        void flushed() {
-            if (!answered && !answer.setUncancellable()) {
-                sent.cancel(false);
-            }
+        /** The transport asks this when it flushes: a write that the caller has cancelled is not sent. */
+        @Override
+        public boolean setUncancellable() {
+            return (answered || caller.setUncancellable()) && super.setUncancellable();
         }
 
         void answer() {
-            if (!answered) {
+            if (!answered && caller.setUncancellable()) {
                 answered = true;
-                answer.trySuccess();
+                caller.trySuccess();
             }
         }
 
@@ -73,199 +68,138 @@ class Joiner extends ChannelDuplexHandler {
             if (done.isSuccess()) {
                 answer();
             } else if (!answered) {
-                answered = true;
-                answer.tryFailure(done.cause());
-            } else if (ctx.channel().isOpen()) {
-                ctx.fireExceptionCaught(done.cause());
+                caller.tryFailure(done.cause());
+            } else if (done.cause() instanceof IOException
+                    && !(done.cause() instanceof ClosedChannelException) // Who closes knows.
+                    && !(done.cause() instanceof SSLException)) { // SslHandler has told.
+                failedLate(ctx, done.cause());
             }
         }
     }
 
-    private final Placement placement;
-    private final int joinMax;
-    private final List<Written> unflushed = new ArrayList<>(2);
+    private final NettySetup setup;
+    private final ChannelHandlerContext codec;
+    private final boolean joins;
 
-    /**
-     * Bytes of the body that are not written yet: as long as there are some, writes are joined. Netty sends a body without a
-     * last content, so its length ends the delay.
-     */
-    private long bodyLeft;
+    /** A head was written, and neither the end of its request nor a flush. */
+    private boolean waits;
 
-    private boolean planned;
-
-    /** {@link Placement#adjoin} removes the handler and adds it again: a delayed flush goes on. */
-    boolean moving;
-
-    private @Nullable ChannelHandlerContext place;
-
-    /** A pending write has the caller's promise, which only the transport completes: the next flush is not delayed. */
-    private boolean passed;
-
-    /** The transport is flushing. Its completed promises may cause writes, which are not joined. */
-    private boolean flushing;
-
-    /** Promises are being completed here. A flush that their listeners call runs afterwards, as {@link #again}. */
-    private boolean answering;
-
-    private boolean again;
-
-    /** A flush is delayed. */
+    /** A flush waits for the end of the turn. */
     private boolean owed;
 
-    /** @param joinMax pending bytes up to which a flush is delayed; 0 delays none */
-    Joiner(Placement placement, int joinMax) {
-        this.placement = placement;
-        this.joinMax = joinMax;
+    private boolean planned;
+    private List<Sent> unanswered = new ArrayList<>(2);
+
+    /** @param codec above which the handler stands */
+    Joiner(NettySetup setup, ChannelHandlerContext codec) {
+        this.setup = setup;
+        this.codec = codec;
+        this.joins = setup.switches().changesWire() && canJoin(codec.channel());
     }
 
-    /** Tests the class before the interface: a failed interface check is slow and does not scale (JDK-8180450). */
-    static boolean isHead(Object message) {
-        return message instanceof DefaultHttpRequest || message instanceof HttpRequest;
+    /** Whether the event loop runs tasks at the end of a turn: those of the blocking transport and of in-memory channels do not. */
+    private static boolean canJoin(Channel channel) {
+        return channel instanceof SocketChannel
+                && channel.eventLoop() instanceof SingleThreadEventLoop loop
+                && !loop.getClass().getName().equals("io.netty.channel.ThreadPerChannelEventLoop");
+    }
+
+    /** Whether a request ends with this. Tests the class first: a failed check of an interface is slow (JDK-8180450). */
+    static boolean isEnd(Object message) {
+        return message.getClass() == DefaultFullHttpRequest.class || message instanceof LastHttpContent;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        if (!joins) {
+            setup.notJoined();
+        }
     }
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (message instanceof ChunkedInput && placement.adjoin()) {
-            // A ChunkedWriteHandler below cuts this into parts. This handler now stands below it, and joins those.
-            ctx.write(message, promise);
-            return;
+        if (isEnd(message)) {
+            waits = false;
+        } else if (message instanceof HttpRequest request) {
+            waits = joins && announcesBody(request.headers());
         }
-        boolean last = message instanceof LastHttpContent;
-        long size = size(message);
-        if (isHead(message)) {
-            bodyLeft = last || joinMax == 0 || !(ctx.channel() instanceof SocketChannel)
-                    ? 0
-                    : announced((HttpRequest) message);
-        }
-        bodyLeft = last ? 0 : bodyLeft - size;
-        if (owed && !fits(ctx.channel(), size)) {
+        if (owed && !fits(ctx.channel(), message)) {
             flushNow(ctx);
         }
-        if (bodyLeft <= 0
-                || promise.isVoid()
-                || promise instanceof ChannelProgressivePromise
-                || message instanceof FileRegion) {
-            // The owner of a file may close it when the promise completes, so only the transport completes it.
-            passed = true;
-            if (answering) {
-                unflushed.add(new Written(ctx, promise, promise));
+        if (waits && !promise.isVoid()) {
+            if (promise instanceof ChannelProgressivePromise || !(message instanceof HttpObject)) {
+                waits = false; // A file: its owner may close it when the promise completes.
+            } else {
+                Sent sent = new Sent(ctx, promise);
+                unanswered.add(sent);
+                ctx.write(message, sent);
+                return;
             }
-            ctx.write(message, promise);
-            return;
         }
-        Written written = new Written(ctx, promise, ctx.newPromise());
-        unflushed.add(written);
-        ctx.write(message, written.sent.addListener(written));
+        ctx.write(message, promise);
+        checkPlace(ctx);
     }
 
-    /** Returns the length of the announced body. Netty sends a length that is not a number, so this returns 0 for it. */
-    private static long announced(HttpRequest request) {
-        if (HttpUtil.is100ContinueExpected(request)) {
-            return 0;
-        }
-        if (HttpUtil.isTransferEncodingChunked(request)) {
-            return Long.MAX_VALUE;
-        }
-        try {
-            return HttpUtil.getContentLength(request, 0L);
-        } catch (NumberFormatException e) {
-            return 0;
-        }
+    private static boolean announcesBody(HttpHeaders headers) {
+        return (headers.contains(HttpHeaderNames.CONTENT_LENGTH) || headers.contains(HttpHeaderNames.TRANSFER_ENCODING))
+                && !headers.contains(HttpHeaderNames.EXPECT);
     }
 
-    private static long size(Object message) {
-        return message instanceof ByteBufHolder holder ? holder.content().readableBytes() : ByteHandler.size(message);
-    }
-
-    /** Returns false if the write makes the channel unwritable and would not without the delayed flush. */
-    private static boolean fits(Channel channel, long size) {
+    /** Whether the write leaves the channel writable, as it would without the head that waits. */
+    private static boolean fits(Channel channel, Object message) {
+        int size = message instanceof HttpContent part ? part.content().readableBytes() : 0;
         return size + FRAMING < channel.bytesBeforeUnwritable()
                 || size >= channel.config().getWriteBufferHighWaterMark();
     }
 
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        if (answering) {
-            // A nested flush of the transport returns at once, too.
-            again = true;
-            settle();
-            return;
-        }
-        if (!joins(ctx)) {
+        if (!waits || !ctx.channel().isWritable()) {
             flushNow(ctx);
             return;
         }
         owed = true;
         if (!planned) {
             planned = true;
-            afterTurn(ctx.executor(), () -> {
+            // Behind the tasks of this turn: AWS SDK v2 posts its body as a task.
+            ((SingleThreadEventLoop) ctx.channel().eventLoop()).executeAfterEventLoopIteration(() -> {
                 planned = false;
-                if (place != null) {
-                    endOfTurn(place);
-                }
+                flushOwed(ctx);
             });
         }
-        answer(ctx);
-    }
-
-    /** Behind the tasks of this turn, where the loop can: AWS SDK posts its body as a task, by way of another. */
-    private static void afterTurn(EventExecutor loop, Runnable task) {
-        if (loop instanceof SingleThreadEventLoop turns) {
-            turns.executeAfterEventLoopIteration(task);
-        } else {
-            loop.execute(task);
-        }
-    }
-
-    /** Completes the promises of later writes first: their listeners may write the rest of the request. */
-    private void endOfTurn(ChannelHandlerContext ctx) {
-        while (owed && joins(ctx) && !unflushed.isEmpty()) {
-            answer(ctx);
-        }
-        flushOwed(ctx);
-    }
-
-    private boolean joins(ChannelHandlerContext ctx) {
-        return bodyLeft > 0 && !passed && !flushing && ctx.channel().isWritable() && pending(ctx.channel()) <= joinMax;
-    }
-
-    private void answer(ChannelHandlerContext ctx) {
-        settle();
-        List<Written> answered = List.copyOf(unflushed);
-        unflushed.clear();
-        answering = true;
-        answered.forEach(Written::answer);
-        answering = false;
-        if (again) {
-            again = false;
-            flush(ctx);
-        }
-    }
-
-    /** From its flush on, a write cannot be cancelled, as in the transport. */
-    private void settle() {
-        unflushed.forEach(Written::flushed);
-    }
-
-    private static long pending(Channel channel) {
-        ChannelOutboundBuffer buffer = channel.unsafe().outboundBuffer();
-        return buffer == null ? Long.MAX_VALUE : buffer.totalPendingWriteBytes();
+        List<Sent> flushed = unanswered;
+        unanswered = new ArrayList<>(2);
+        flushed.forEach(Sent::answer);
     }
 
     private void flushNow(ChannelHandlerContext ctx) {
         owed = false;
-        passed = false;
-        settle();
-        unflushed.clear();
-        boolean outer = flushing;
-        flushing = true;
+        waits = false;
+        unanswered.clear();
         ctx.flush();
-        flushing = outer;
     }
 
     private void flushOwed(ChannelHandlerContext ctx) {
         if (owed) {
             flushNow(ctx);
+        }
+    }
+
+    /** A write whose promise was answered has failed. */
+    void failedLate(ChannelHandlerContext ctx, Throwable why) {
+        ctx.fireExceptionCaught(why);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        ctx.fireChannelReadComplete();
+        checkPlace(ctx);
+    }
+
+    /** A client may replace its codec: behind a CONNECT of its own, or by another protocol. */
+    private void checkPlace(ChannelHandlerContext ctx) {
+        if (codec.isRemoved() && !ctx.isRemoved()) {
+            Placement.again(setup, ctx.pipeline());
         }
     }
 
@@ -281,28 +215,15 @@ class Joiner extends ChannelDuplexHandler {
         ctx.close(promise);
     }
 
-    /** The task that flushes is on the old event loop, so the delayed flush runs before the channel leaves it. */
+    /** The task that flushes is on the old event loop. */
     @Override
     public void deregister(ChannelHandlerContext ctx, ChannelPromise promise) {
         flushOwed(ctx);
         ctx.deregister(promise);
     }
 
-    /** The handler is removed and added again. */
-    @Override
-    public boolean isSharable() {
-        return true;
-    }
-
-    @Override
-    public void handlerAdded(ChannelHandlerContext ctx) {
-        place = ctx;
-    }
-
     @Override
     public void handlerRemoved(ChannelHandlerContext ctx) {
-        if (!moving) {
-            flushOwed(ctx);
-        }
+        flushOwed(ctx);
     }
 }

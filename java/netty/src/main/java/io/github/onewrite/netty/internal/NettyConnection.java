@@ -1,213 +1,195 @@
 package io.github.onewrite.netty.internal;
 
-import io.github.onewrite.Outcome;
-import io.github.onewrite.internal.TimedCall;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.internal.ErrorKinds;
+import io.github.onewrite.internal.Hooks;
+import io.github.onewrite.internal.Moment;
+import io.github.onewrite.internal.Stamps;
 import io.netty.channel.Channel;
-import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.socket.SocketChannel;
-import io.netty.handler.codec.CodecException;
-import io.netty.handler.codec.DecoderException;
+import io.netty.channel.ChannelHandler;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
-import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.ssl.SslHandler;
-import io.netty.util.AttributeKey;
+import io.netty.handler.timeout.ReadTimeoutException;
+import io.netty.handler.timeout.ReadTimeoutHandler;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
-import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
-import java.util.function.Function;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One connection, and the requests it serves. Its methods are to be called on the channel's event loop.
- *
- * <p>Requests without their answer stand in a queue. So an answer that comes before its request is sent, or behind
- * another one, belongs to its own call. Nothing of a call stays here after its answer.
+ * A channel whose requests are timed, with the requests that have no complete answer, in order: so those that are pipelined
+ * get their own answers. Its methods are called on the event loop of the channel.
  */
 public final class NettyConnection {
-    private static final AttributeKey<NettyConnection> KEY = AttributeKey.valueOf(NettyConnection.class, "connection");
+    private static final long WORTH_READING_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    final long id = TimedCall.nextConnectionId();
-
-    /** The times of its connect. */
-    public final ConnectHandler connect;
-
-    /** Null where the kernel's evidence cannot be read. */
-    final @Nullable KernelProbe probe;
-
-    private final Channel channel;
+    private final long number = Stamps.nextConnectionId();
     private final NettySetup setup;
-    private final Placement placement;
-
-    /** Requests without the end of their answer, in order; one that is not timed stands there, too. */
+    private final Channel channel;
+    private final @Nullable KernelProbe probe;
     private final ArrayDeque<Exchange> exchanges = new ArrayDeque<>(2);
 
-    /** The one that is written next, or whose answer is not read yet. */
-    private Exchange served = Exchange.UNTIMED;
+    /** The channel was asked for, and the request is not written yet. */
+    private @Nullable Exchange requested;
 
-    private boolean headDue;
+    /** Its head was written, and its end was not. */
+    private @Nullable Exchange writing;
+
+    // Of System.nanoTime; 0 is not, or not yet.
+    private long looking;
+    private long connecting;
+    private long connected;
+    private long securing;
+    private long secured;
+
+    /** Of the answer that is read. */
+    private long firstRead;
+
+    private long interimRead;
+    private long lastRead;
+
+    /** When the last answer ended. */
+    private long free;
+
+    private boolean interim;
+    private boolean closing;
+    private boolean tunnels;
+    private int requests;
+    private @Nullable Throwable error;
     private @Nullable String authority;
     private String origin = "";
-    private int requests;
-    private long freeSince;
+    private @Nullable String proxy;
 
-    /** When bytes of an answer were read last. */
-    long lastRead;
-
-    private @Nullable Throwable error;
-
-    private NettyConnection(
-            Channel channel,
-            NettySetup setup,
-            String host,
-            @Nullable AtomicLong nodelay,
-            Function<Channel, @Nullable Exchange> openers) {
-        this.channel = channel;
+    NettyConnection(NettySetup setup, Channel channel) {
         this.setup = setup;
-        this.connect = new ConnectHandler(this, channel, host, nodelay, openers);
-        this.probe = probeOf(channel);
-        this.placement = new Placement(this, channel.pipeline(), setup.switches());
+        this.channel = channel;
+        this.probe = KernelProbe.isNative(channel) ? new KernelProbe(channel) : null;
     }
 
-    /**
-     * Attaches to a new channel, and stamps its connect. A channel that has a connection keeps it.
-     *
-     * @param setup begins a call for a request that has none
-     * @param host the name that is looked up before the connect, if {@link ConnectHandler#resolving} is called
-     * @param nodelay counts a socket without TCP_NODELAY, which is set; null where the user has set the option
-     * @param openers finds the call for which a connection is opened, or null
-     */
-    public static NettyConnection attach(
-            Channel channel,
-            NettySetup setup,
-            String host,
-            @Nullable AtomicLong nodelay,
-            Function<Channel, @Nullable Exchange> openers) {
-        NettyConnection known = of(channel);
-        if (known != null) {
-            return known;
-        }
-        NettyConnection connection = new NettyConnection(channel, setup, host, nodelay, openers);
-        channel.attr(KEY).set(connection);
-        channel.pipeline().addFirst(ConnectHandler.NAME, connection.connect);
-        return connection;
-    }
-
-    /** By name: Netty's native transports are optional dependencies. */
-    private static @Nullable KernelProbe probeOf(Channel channel) {
-        String transport = channel.getClass().getName();
-        boolean isNative = transport.contains(".epoll.") || transport.contains(".uring.");
-        return isNative && channel instanceof SocketChannel ? new KernelProbe(channel) : null;
-    }
-
-    /** The connection of a channel, or null. */
+    /** The connection of a channel; null where its requests are not timed. */
     public static @Nullable NettyConnection of(Channel channel) {
-        return channel.attr(KEY).get();
+        return channel.attr(NettySetup.KEY).get() instanceof NettyConnection connection ? connection : null;
     }
 
-    /**
-     * Puts the handlers around the HTTP/1.1 codec, unless they are. A client may replace its codec, so call this before
-     * each request.
-     *
-     * @return false when the channel does not speak HTTP/1.1
-     */
-    public boolean place() {
-        return placement.place(setup.wanted());
+    /** The name of the server is looked up for this channel, from now on. */
+    public void lookingUp() {
+        looking = System.nanoTime();
     }
 
-    boolean isPlaced() {
-        return placement.isPlaced();
+    /** An earlier channel, to another address of the same name, could not be connected. */
+    public void continuesFrom(NettyConnection earlier) {
+        looking = earlier.looking;
+        connecting = earlier.connecting;
     }
 
-    /**
-     * A head reaches the handler above the codec. The codec may be another since the last head. A handler that was added
-     * directly above it may consume the answers: a client that ends its calls has no such handler.
-     *
-     * @return whether the handler of this context was replaced or moved, so that the message is to be passed on
-     */
-    boolean moves(ChannelHandlerContext ctx) {
-        if (!isPlaced()) {
-            place();
-        }
-        if (!setup.endedByClient || requests == 0) {
-            placement.adjoin();
-        }
-        return ctx.isRemoved();
-    }
-
-    /** The channel is given back to its pool. */
-    void freed() {
-        freeSince = System.nanoTime();
-    }
-
-    /** The connection serves an attempt of a call from now on: its request is written next. */
-    public void serve(Exchange exchange) {
-        headDue = true;
-        requests++;
-        served = exchange;
-        if (!exchange.isTimed()) {
-            if (probe != null) {
-                probe.forget();
+    void connecting() {
+        if (connecting == 0) {
+            connecting = System.nanoTime();
+            for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
+                // By name: Netty's proxy handlers are an optional dependency.
+                tunnels |= each.getValue().getClass().getName().startsWith("io.netty.handler.proxy.");
             }
-            return;
-        }
-        // The handlers of a customizer without hooks do not take times.
-        placement.place(true);
-        // That of the connect is the first call's.
-        error = requests == 1 ? error : null;
-        exchange.ownedBy(channel.eventLoop());
-        exchange.serve(this, freeSince, requests);
-        if (!setup.endedByClient && !channel.isOpen()) {
-            closed();
         }
     }
 
-    /** A request was written before the handlers were in place. */
-    void missed() {
+    /** The socket is connected; a proxy handler lets this pass before its tunnel is open. */
+    void active() {
+        if (!tunnels) {
+            connected();
+        }
+    }
+
+    /** The socket is connected, and the tunnel is open if there is one. */
+    void connected() {
+        connected = System.nanoTime();
+        securing = channel.pipeline().get(SslHandler.class) == null ? 0 : connected;
+    }
+
+    void secured() {
+        secured = System.nanoTime();
+        securing = securing == 0 ? connected : securing;
+    }
+
+    /** The codec is there, with which the handlers came: they have seen nothing of a handshake before. */
+    void readyLate() {
+        SslHandler tls = channel.pipeline().get(SslHandler.class);
+        if (secured == 0 && tls != null && tls.handshakeFuture().isSuccess()) {
+            secured();
+        }
+    }
+
+    /**
+     * The next request on this connection was asked for then: its record begins there, and has the wait for the connection.
+     *
+     * @param byHook a hook asked: the request has no record
+     * @param resend how many times it was sent before
+     * @return the record, null where there is none
+     */
+    public @Nullable Stamps requested(long askedAt, boolean byHook, int resend) {
+        Exchange exchange = exchanges.peekLast();
+        if (exchange == null || exchange.asked || exchange.startedAtMonoNanos() < askedAt) {
+            exchange = exchange(!byHook, System.nanoTime());
+            requested = exchange;
+        }
+        // Else it is written already: the program's thread was faster than the pool's.
+        exchange.askedAt(askedAt);
+        exchange.resend = resend;
+        if (requests > 0 && free > askedAt) {
+            exchange.stamp(Moment.QUEUE_START, askedAt); // The connection was in use.
+            exchange.stamp(Moment.QUEUE_END, exchange.at(Moment.CONNECTION_ACQUIRED));
+        }
+        return exchange.isTimed ? exchange : null;
+    }
+
+    private Exchange exchange(boolean isTimed, long acquiredAt) {
+        Exchange exchange = new Exchange(this, acquiredAt, isTimed);
+        exchange.stamp(Moment.CONNECTION_ACQUIRED, acquiredAt);
+        exchange.idle = requests == 0 ? -1 : Math.max(0, acquiredAt - free);
+        return exchange;
+    }
+
+    /** The head of a request is about to be written. */
+    Exchange begin(HttpRequest request) {
+        boolean isTunnel = request.method().equals(HttpMethod.CONNECT);
+        Exchange exchange = requested;
+        if (exchange == null || isTunnel) {
+            exchange = exchange(!isTunnel && !Hooks.running(), System.nanoTime());
+        } else {
+            requested = null;
+        }
+        if (exchanges.isEmpty()) {
+            error = null;
+        }
+        exchanges.add(exchange);
+        writing = exchange;
+        tunnels |= isTunnel;
+        if (isTunnel) {
+            return exchange;
+        }
         requests++;
+        exchange.connection = number;
+        exchange.requests = requests;
+        exchange.method = request.method().name();
+        exchange.target = request.uri();
+        boolean absolute = !exchange.target.startsWith("/");
+        exchange.origin = absolute ? "" : origin(request);
+        if (proxy == null && (absolute || tunnels)) {
+            proxy = address(channel.remoteAddress());
+        }
+        exchange.proxy = proxy;
+        if (probe != null) {
+            probe.begin();
+        }
+        return exchange;
     }
 
-    /** The head of a request is being written. Begins a call where none was served. */
-    void write(HttpRequest head) {
-        if (!headDue) {
-            serve(begin(head));
-        }
-        headDue = false;
-        served.writes(head);
-        exchanges.add(served);
-    }
-
-    /** A change of protocol is no call. */
-    private Exchange begin(HttpRequest request) {
-        if (!setup.wanted()
-                || setup.endedByClient
-                || request.method().equals(HttpMethod.CONNECT)
-                || request.headers().contains(HttpHeaderNames.UPGRADE)) {
-            return Exchange.UNTIMED;
-        }
-        // Else the target is the whole URL, for a proxy.
-        String before = request.uri().startsWith("/") ? origin(request.headers().get(HttpHeaderNames.HOST, "")) : "";
-        long connected = setup.begunByConnect && requests == 0 ? connect.started() : 0;
-        long at = connected == 0 ? System.nanoTime() : connected;
-        return setup.begin(request.method().name(), before, request.uri(), null, channel.eventLoop(), at);
-    }
-
-    /** Whether the request makes the tunnel of the connection: it belongs to the connect. */
-    boolean isTunnel(HttpRequest head) {
-        if (!head.method().equals(HttpMethod.CONNECT)) {
-            return false;
-        }
-        if (setup.begunByConnect && requests == 0) {
-            connect.tunnels = true;
-        }
-        return connect.tunnels;
-    }
-
-    /** Scheme and authority of the URLs. */
-    private String origin(String host) {
+    private String origin(HttpRequest request) {
+        String host = request.headers().get(HttpHeaderNames.HOST, "");
         if (!host.equals(authority)) {
             authority = host;
             origin = (channel.pipeline().get(SslHandler.class) == null ? "http://" : "https://") + host;
@@ -215,140 +197,269 @@ public final class NettyConnection {
         return origin;
     }
 
-    /** The request that is written, unless it is answered. */
+    private static @Nullable String address(@Nullable SocketAddress remote) {
+        if (!(remote instanceof InetSocketAddress address)) {
+            return null;
+        }
+        String host = address.getHostString();
+        return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + address.getPort();
+    }
+
+    /** The request that is written, until its end was. */
+    @Nullable
     Exchange writing() {
-        Exchange last = exchanges.peekLast();
-        return last == null ? Exchange.UNTIMED : last;
+        return writing;
     }
 
-    /** The request whose answer is read. */
-    Exchange reading() {
-        Exchange first = exchanges.peek();
-        return first == null ? Exchange.UNTIMED : first;
+    /** The end of the request was written. */
+    void written() {
+        writing = null;
     }
 
-    /** The connection serves the call no more; the call goes on, or ends by other means. */
-    public void release(boolean reusable) {
-        served.release(System.nanoTime(), reusable);
-        served = Exchange.UNTIMED;
+    /** The codec wrote bytes of the request. */
+    void wrote(long bytes) {
+        Exchange exchange = writing;
+        if (exchange != null) {
+            exchange.bytesSent = Math.max(0, exchange.bytesSent) + bytes;
+            exchange.pending |= bytes > 0;
+        }
+    }
+
+    /** What the codec wrote is about to be handed over. */
+    void flushes() {
+        long now = 0;
+        for (Exchange each : exchanges) {
+            if (each.pending) {
+                each.pending = false;
+                each.writes = Math.max(0, each.writes) + 1;
+                if (each.isTimed && each.at(Moment.REQUEST_START) == 0) {
+                    now = now == 0 ? System.nanoTime() : now;
+                    each.stamp(Moment.REQUEST_START, now);
+                }
+            }
+        }
+    }
+
+    /** The last write of the request returned. */
+    void sent(Exchange exchange) {
+        if (exchange.isTimed) {
+            exchange.stamp(Moment.REQUEST_END, System.nanoTime());
+        }
+    }
+
+    /** A write of the request failed; where the channel had an error before, that is the reason. */
+    void notSent(Exchange exchange, Throwable why) {
+        if (exchanges.remove(exchange)) {
+            if (writing == exchange) {
+                writing = null;
+            }
+            end(exchange, closing ? ErrorKind.CANCELLED : kindOf(error == null ? why : error));
+            deliver(exchange);
+        }
+    }
+
+    /** Bytes were read. */
+    void read() {
+        Exchange exchange = exchanges.peek();
+        if (exchange != null && exchange.isTimed) {
+            lastRead = System.nanoTime();
+            firstRead = firstRead == 0 ? lastRead : firstRead;
+        }
+    }
+
+    /** The head of a response was decoded. */
+    void head(int status, boolean isInterim) {
+        interim = isInterim;
+        if (isInterim) {
+            interimRead = firstRead;
+            firstRead = 0;
+        } else {
+            // A head that came with the end of another response has no read of its own.
+            answer(status, firstRead == 0 ? lastRead : firstRead);
+        }
     }
 
     /**
-     * The attempt ends and the call goes on elsewhere.
-     *
-     * @param why it is lost; null if it is answered
+     * The program takes the response whose head is being passed on as the answer, although it is an interim one: Reactor
+     * Netty does so. Nothing changes for a final one.
      */
-    public void attemptEnded(boolean reusable, @Nullable Throwable why) {
-        long at = System.nanoTime();
-        if (served.release(at, reusable)) {
-            served.step(timed -> timed.attemptEnd(at, why == null ? Outcome.OK : Outcome.ERROR, why));
+    public void answered(int status) {
+        if (interim) {
+            interim = false;
+            answer(status, interimRead);
         }
-        served = Exchange.UNTIMED;
     }
 
-    /** The error that closes the connection, if it is closed before the call ends. The first one counts. */
-    public void error(Throwable thrown) {
+    private void answer(int status, long firstByte) {
+        Exchange exchange = exchanges.peek();
+        if (exchange == null || !exchange.isTimed) {
+            return;
+        }
+        exchange.stamp(Moment.RESPONSE_START, firstByte);
+        exchange.stamp(Moment.HEADERS_END, lastRead);
+        exchange.status = status;
+        exchange.bytesReceived = 0;
+        long sent = exchange.at(Moment.REQUEST_END);
+        if (probe != null && exchanges.size() == 1 && sent != 0 && firstByte - sent >= WORTH_READING_NANOS) {
+            probe.end(exchange);
+        }
+    }
+
+    boolean isInterim() {
+        return interim;
+    }
+
+    void body(int bytes) {
+        Exchange exchange = exchanges.peek();
+        if (exchange != null) {
+            exchange.bytesReceived += bytes;
+        }
+    }
+
+    /**
+     * The response is complete: its last byte came with the last read.
+     *
+     * @return the request that this ends, which is to be delivered; null where there is none
+     */
+    @Nullable
+    Exchange complete() {
+        Exchange exchange = exchanges.poll();
+        firstRead = 0;
+        free = lastRead;
+        if (exchange == null || !exchange.isTimed) {
+            return null;
+        }
+        exchange.stamp(Moment.RESPONSE_END, lastRead);
+        exchange.stamp(Moment.CONNECTION_RELEASED, lastRead);
+        addConnect(exchange);
+        exchange.ok(lastRead);
+        exchange.leave();
+        return exchange;
+    }
+
+    /** The connection speaks another protocol from now on: the request that led to that has no record. */
+    void upgraded() {
+        Exchange exchange = exchanges.poll();
+        if (exchange != null) {
+            exchange.leave();
+        }
+    }
+
+    /** The steps of the connect belong to the request that waited for them. */
+    private void addConnect(Exchange exchange) {
+        if (exchange.requests > 1) {
+            return;
+        }
+        long begun = looking == 0 ? connecting : looking;
+        if (exchange.asked && begun > exchange.startedAtMonoNanos()) {
+            exchange.stamp(Moment.QUEUE_START, exchange.startedAtMonoNanos());
+            exchange.stamp(Moment.QUEUE_END, begun);
+        }
+        copyConnect(exchange);
+        // The program may write before the connection is ready.
+        boolean isReady = connecting == 0 || (connected != 0 && (securing == 0 || secured != 0));
+        long ready = Math.max(connected, secured);
+        for (Moment each : new Moment[] {Moment.CONNECTION_ACQUIRED, Moment.REQUEST_START}) {
+            if (!isReady) {
+                exchange.clear(each);
+            } else if (exchange.at(each) != 0 && exchange.at(each) < ready) {
+                exchange.stamp(each, ready);
+            }
+        }
+    }
+
+    /** Stamps the steps of the connect, as far as they got and the record had begun. */
+    public void copyConnect(Stamps record) {
+        copy(record, Moment.DNS_START, looking, Moment.DNS_END, connecting);
+        copy(record, Moment.CONNECT_START, connecting, Moment.CONNECT_END, connected);
+        copy(record, Moment.TLS_START, securing, Moment.TLS_END, secured);
+    }
+
+    private static void copy(Stamps record, Moment start, long from, Moment end, long to) {
+        if (from != 0 && (to == 0 || to > record.startedAtMonoNanos())) {
+            record.stamp(start, Math.max(from, record.startedAtMonoNanos()));
+            record.stamp(end, to);
+        }
+    }
+
+    void deliver(Exchange ended) {
+        if (ended.isTimed) {
+            setup.deliver(ended);
+        }
+    }
+
+    /** The program's request failed, whether it was written or not. */
+    public void failed(ErrorKind kind) {
+        Exchange exchange = exchanges.isEmpty() ? requested : exchanges.poll();
+        requested = null;
+        if (exchange != null) {
+            end(exchange, kind);
+            deliver(exchange);
+        }
+    }
+
+    /**
+     * What was read is no HTTP response.
+     *
+     * @return the request that this ends, which is to be delivered
+     */
+    @Nullable
+    Exchange malformed(Throwable why) {
+        error(why);
+        Exchange exchange = exchanges.poll();
+        if (exchange != null) {
+            end(exchange, ErrorKind.PROTOCOL);
+        }
+        return exchange;
+    }
+
+    /** The first error counts: others follow from it. */
+    void error(Throwable thrown) {
         if (error == null) {
             error = thrown;
         }
     }
 
-    /** The bytes that were read are not an HTTP response: no client tries again after that. */
-    void malformed(Throwable cause) {
-        // Its type says that the peer is at fault: the decoder has only an IllegalArgumentException.
-        Throwable why = cause instanceof CodecException ? cause : new DecoderException(cause);
-        error(why);
-        fail(reading(), why);
-        if (connect.tunnels) {
-            connect.failed(why);
-        }
-    }
-
-    private static void fail(Exchange exchange, @Nullable Throwable why) {
-        if (!exchange.release(System.nanoTime(), false)) {
+    /** The program closes the channel, or a time limit of its pipeline does. */
+    void closing() {
+        if (exchanges.isEmpty()) {
             return;
         }
-        if (why == null) {
-            exchange.cancelled();
-        } else {
-            exchange.failed(why, NettyErrors::kindOf);
+        if (error == null && isTimeUp()) {
+            error = ReadTimeoutException.INSTANCE;
         }
+        closing = error == null;
     }
 
-    /** The channel is closed, and the handlers above have processed that. */
+    /** A ReadTimeoutHandler above the codec passes its exception upwards, and then closes: nothing below it sees more. */
+    private boolean isTimeUp() {
+        for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
+            if (each.getValue() instanceof ReadTimeoutHandler limit) {
+                Exchange first = exchanges.element();
+                long since = Math.max(lastRead, first.at(Moment.CONNECTION_ACQUIRED));
+                return System.nanoTime() - since >= TimeUnit.MILLISECONDS.toNanos(limit.getReaderIdleTimeInMillis());
+            }
+        }
+        return false;
+    }
+
     void closed() {
-        Throwable why = error == null && !setup.endedByClient ? new ClosedChannelException() : error;
-        exchanges.add(served);
-        served = Exchange.UNTIMED;
-        error = null;
+        ErrorKind kind = closing ? ErrorKind.CANCELLED : kindOf(error == null ? new ClosedChannelException() : error);
         for (Exchange each = exchanges.poll(); each != null; each = exchanges.poll()) {
-            fail(each, why);
+            end(each, kind);
+            deliver(each);
         }
     }
 
-    /** The head is being written, or was just now, on this thread and in the scope of its tracer. */
-    public void requestWrite() {
-        served.requestWrite();
+    private static ErrorKind kindOf(Throwable why) {
+        return ErrorKinds.of(why, NettyErrors::kindOf);
     }
 
-    void flushes() {
-        each(Exchange::flushes);
-    }
-
-    void flushed() {
-        each(Exchange::flushed);
-    }
-
-    /** A hook may write another request meanwhile, or close the channel. */
-    private void each(Consumer<Exchange> step) {
-        if (exchanges.size() == 1) {
-            step.accept(exchanges.element());
-        } else if (!exchanges.isEmpty()) {
-            List.copyOf(exchanges).forEach(step);
+    private void end(Exchange exchange, ErrorKind kind) {
+        if (exchange.isTimed) {
+            addConnect(exchange);
+            exchange.failed(kind, System.nanoTime());
         }
-    }
-
-    void read() {
-        Exchange first = exchanges.peek();
-        if (first != null && first.isOpen()) {
-            lastRead = System.nanoTime();
-            first.read(lastRead);
-        }
-    }
-
-    /** The head of the final answer was read. */
-    void head(HttpResponse response) {
-        Exchange exchange = reading();
-        if (exchange.isTimed()) {
-            int status = response.status().code();
-            boolean empty = status == 204
-                    || status == 304
-                    || "0".equals(response.headers().get(HttpHeaderNames.CONTENT_LENGTH));
-            exchange.head(status, empty, lastRead, exchanges.size() == 1);
-        }
-    }
-
-    /**
-     * The answer is read: its last byte came with the last read.
-     *
-     * @param reusable whether the connection can carry another request
-     * @return the exchange whose call this ends, or null
-     */
-    @Nullable
-    Exchange responseRead(long received, boolean reusable) {
-        Exchange exchange = exchanges.poll();
-        if (exchange == null || !exchange.isOpen()) {
-            freeSince = System.nanoTime();
-            return null;
-        }
-        freeSince = lastRead;
-        exchange.responseEnd(lastRead, received);
-        if (setup.endedByClient || !exchange.release(lastRead, reusable && channel.isActive())) {
-            return null;
-        }
-        if (served == exchange) {
-            served = Exchange.UNTIMED;
-        }
-        return exchange;
+        exchange.leave();
     }
 }

@@ -2,53 +2,40 @@ package io.github.onewrite.netty.internal;
 
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
-import io.github.onewrite.internal.Hooks;
 import io.github.onewrite.internal.Setup;
-import io.github.onewrite.internal.TimedCall;
+import io.github.onewrite.internal.Stamps;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.bootstrap.BootstrapConfig;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
-import io.netty.channel.EventLoop;
+import io.netty.channel.pool.ChannelPool;
 import io.netty.channel.pool.ChannelPoolHandler;
+import io.netty.channel.socket.SocketChannel;
 import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.AttributeKey;
+import io.netty.util.NetUtil;
 import io.netty.util.Version;
 import java.net.InetSocketAddress;
-import org.jspecify.annotations.Nullable;
 
-/** What a customizer does with bootstraps, pipelines and pools, and the calls that it begins. */
+/** What a customizer does with bootstraps, pipelines and pools. */
 public final class NettySetup {
-    /** On the channels of a bootstrap that was customized: whether TCP_NODELAY is checked. */
-    private static final AttributeKey<Boolean> NODELAY = AttributeKey.valueOf(NettySetup.class, "nodelay");
+    /**
+     * On the channels that were prepared: their connection, or this where they are not timed. The key is that of each copy of
+     * these classes, so a value may be another copy's.
+     */
+    static final AttributeKey<Object> KEY = AttributeKey.valueOf("io.github.onewrite");
 
-    /** The name that the channels of such a bootstrap look up. */
-    private static final AttributeKey<String> HOST = AttributeKey.valueOf(NettySetup.class, "host");
+    /** On the channels of a bootstrap that was customized, and names no TCP_NODELAY. */
+    private static final AttributeKey<Boolean> NODELAY = AttributeKey.valueOf("io.github.onewrite.nodelay");
+
+    /** On the channels of such a bootstrap that looks a name up before it connects. */
+    private static final AttributeKey<Boolean> LOOKS_UP = AttributeKey.valueOf("io.github.onewrite.lookup");
 
     private final Setup setup;
 
-    /** Whether the client ends its calls; else the answer's last content or the close of the channel. */
-    final boolean endedByClient;
-
-    /**
-     * Whether a connection is made for the request that it carries first, whose call so began with the connect; a CONNECT
-     * that goes before it is part of that.
-     */
-    final boolean begunByConnect;
-
-    private @Nullable Hooks hooks;
-
-    /** Of a customizer, whose further changes count until its first call. */
-    public NettySetup(Setup setup, boolean endedByClient) {
-        this(setup, endedByClient, false);
-    }
-
-    /** The same for a client that may make a connection for each request. */
-    public NettySetup(Setup setup, boolean endedByClient, boolean begunByConnect) {
+    public NettySetup(Setup setup) {
         this.setup = setup;
-        this.endedByClient = endedByClient;
-        this.begunByConnect = begunByConnect;
     }
 
     /** The present switches and hooks of a customizer of Netty. */
@@ -61,148 +48,119 @@ public final class NettySetup {
         return new Status.Base("netty", netty == null ? null : netty.artifactVersion());
     }
 
-    /** An address as records show it. */
-    public static String hostAndPort(String host, int port) {
-        return (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
-    }
-
     OnewriteConfig switches() {
         return setup.switches();
     }
 
-    /** See {@code OnewriteNetty.apply}. With Netty's resolver of nothing, as for a tunnel, no name is looked up. */
-    public Bootstrap apply(Bootstrap bootstrap) {
-        BootstrapConfig config = bootstrap.config();
-        boolean resolves = !NoopAddressResolverGroup.INSTANCE.equals(config.resolver());
-        if (resolves && config.remoteAddress() instanceof InetSocketAddress remote && remote.isUnresolved()) {
-            return apply(bootstrap, remote.getHostString());
-        }
-        return apply(bootstrap, "");
+    void deliver(Stamps ended) {
+        setup.hooks().deliver(ended);
     }
 
-    /**
-     * The same for a bootstrap whose client has the name.
-     *
-     * @param host the name that is looked up for each connection, or the empty string
-     */
-    public Bootstrap apply(Bootstrap bootstrap, String host) {
-        if (setup.switches().disabled() || bootstrap.config().attrs().containsKey(NODELAY)) {
+    /** A connection whose writes are not joined. */
+    void notJoined() {
+        setup.notJoined.incrementAndGet();
+    }
+
+    /** See {@code OnewriteNetty.apply}. */
+    public Bootstrap apply(Bootstrap bootstrap) {
+        if (switches().disabled()) {
             return bootstrap;
         }
         setup.applied();
-        boolean named = bootstrap.config().options().containsKey(ChannelOption.TCP_NODELAY);
-        boolean nodelay = setup.switches().guardsNodelay() && !named;
-        if (named) {
+        BootstrapConfig config = bootstrap.config();
+        if (config.options().containsKey(ChannelOption.TCP_NODELAY)) {
             setup.note("nodelay", "left to the bootstrap, which sets it itself");
+        } else if (switches().changesWire()) {
+            bootstrap.attr(NODELAY, true);
         }
-        if (!host.isEmpty()) {
-            bootstrap.attr(HOST, host);
+        if (config.remoteAddress() instanceof InetSocketAddress remote
+                && remote.isUnresolved()
+                && !NetUtil.isValidIpV4Address(remote.getHostString())
+                && !NetUtil.isValidIpV6Address(remote.getHostString())
+                && config.resolver() != NoopAddressResolverGroup.INSTANCE) {
+            bootstrap.attr(LOOKS_UP, true);
         }
-        return bootstrap.attr(NODELAY, nodelay);
+        return bootstrap;
     }
 
     /** See {@code OnewriteNetty.apply}. */
     public ChannelPipeline apply(ChannelPipeline pipeline) {
-        if (!setup.switches().disabled()) {
-            setup.applied();
-            NettyConnection connection = attached(pipeline.channel());
-            if (!connection.place() && pipeline.get(CodecAwaiter.NAME) == null) {
-                pipeline.addFirst(CodecAwaiter.NAME, new CodecAwaiter(connection, setup.notJoined));
+        Channel channel = pipeline.channel();
+        boolean joins = switches().changesWire() && channel instanceof SocketChannel;
+        boolean times = setup.times();
+        if (switches().disabled()) {
+            return pipeline;
+        }
+        setup.applied();
+        Object known = channel.attr(KEY).get();
+        if (known != null && !(known instanceof NettyConnection) && !(known instanceof NettySetup)) {
+            Setup.otherCopy();
+        }
+        if (known != null || !(joins || times)) {
+            return pipeline;
+        }
+        if (joins) {
+            ensureNodelay(channel);
+        }
+        if (times) {
+            NettyConnection connection = new NettyConnection(this, channel);
+            channel.attr(KEY).set(connection);
+            if (channel.hasAttr(LOOKS_UP)) {
+                connection.lookingUp();
+            }
+        } else {
+            channel.attr(KEY).set(this);
+        }
+        Placement.placeOrWait(this, pipeline);
+        return pipeline;
+    }
+
+    /**
+     * Netty turns the option on for each socket and swallows a failure (DefaultSocketChannelConfig), and a channel factory may
+     * bring another configuration. An option that the bootstrap does not name is the program's own choice nowhere.
+     */
+    private void ensureNodelay(Channel channel) {
+        if (!isNodelay(channel)) {
+            if (channel.hasAttr(NODELAY)) {
+                channel.config().setOption(ChannelOption.TCP_NODELAY, true);
+            }
+            if (!isNodelay(channel)) {
+                setup.withoutNodelay.incrementAndGet();
             }
         }
-        return pipeline;
+    }
+
+    private static boolean isNodelay(Channel channel) {
+        return Boolean.TRUE.equals(channel.config().getOption(ChannelOption.TCP_NODELAY));
     }
 
     /** See {@code OnewriteNetty.wrap}. */
     public ChannelPoolHandler wrap(ChannelPoolHandler handler) {
-        if (setup.switches().disabled() || handler instanceof Wrapped) {
+        if (switches().disabled()) {
             return handler;
         }
         setup.applied();
-        return new Wrapped(handler);
-    }
-
-    private final class Wrapped implements ChannelPoolHandler {
-        private final ChannelPoolHandler handler;
-
-        Wrapped(ChannelPoolHandler handler) {
-            this.handler = handler;
-        }
-
-        @Override
-        public void channelCreated(Channel channel) throws Exception {
-            attached(channel); // for the handler, too
-            handler.channelCreated(channel);
-            apply(channel.pipeline());
-        }
-
-        @Override
-        public void channelAcquired(Channel channel) throws Exception {
-            handler.channelAcquired(channel);
-        }
-
-        @Override
-        public void channelReleased(Channel channel) throws Exception {
-            NettyConnection connection = NettyConnection.of(channel);
-            if (connection != null) {
-                connection.freed();
+        return new ChannelPoolHandler() {
+            @Override
+            public void channelCreated(Channel channel) throws Exception {
+                handler.channelCreated(channel);
+                apply(channel.pipeline());
             }
-            handler.channelReleased(channel);
-        }
+
+            @Override
+            public void channelAcquired(Channel channel) throws Exception {
+                handler.channelAcquired(channel);
+            }
+
+            @Override
+            public void channelReleased(Channel channel) throws Exception {
+                handler.channelReleased(channel);
+            }
+        };
     }
 
-    /** The connection of a channel; its answers end its calls. */
-    public NettyConnection attached(Channel channel) {
-        NettyConnection known = NettyConnection.of(channel);
-        if (known != null) {
-            return known;
-        }
-        String host = channel.hasAttr(HOST) ? channel.attr(HOST).get() : "";
-        boolean nodelay = channel.hasAttr(NODELAY) && channel.attr(NODELAY).get();
-        NettyConnection connection =
-                NettyConnection.attach(channel, this, host, nodelay ? setup.withoutNodelay : null, any -> null);
-        if (!host.isEmpty()) {
-            connection.connect.resolving();
-        }
-        return connection;
-    }
-
-    /** Whether a call that begins now is timed: a hook is set. */
-    public boolean wanted() {
-        return ready().wanted();
-    }
-
-    /**
-     * Begins a call that has no connection yet.
-     *
-     * @param tag handed to listener factories and found in the record, or null
-     */
-    public Exchange begin(String method, String url, @Nullable Object tag) {
-        return begin(method, url, "", tag, null, System.nanoTime());
-    }
-
-    /**
-     * The same at some moment before.
-     *
-     * @param target completes the URL
-     * @param loop takes the steps of the call; null where it is not known yet
-     */
-    Exchange begin(String method, String url, String target, @Nullable Object tag, @Nullable EventLoop loop, long at) {
-        TimedCall timed = TimedCall.start(ready(), method, url, target, tag, at);
-        if (timed == null) {
-            return Exchange.UNTIMED;
-        }
-        timed.attempt(at);
-        return new Exchange(timed, loop);
-    }
-
-    /** The hooks, made once: a call copies nothing. */
-    private Hooks ready() {
-        Hooks made = hooks;
-        if (made == null) {
-            made = setup.hooks();
-            hooks = made;
-        }
-        return made;
+    /** See {@code OnewriteNetty.wrap}. */
+    public ChannelPool wrap(ChannelPool pool, String origin) {
+        return setup.times() ? new TimedPool(pool, origin, this) : pool;
     }
 }

@@ -1,0 +1,53 @@
+package io.github.onewrite.netty.internal;
+
+import io.netty.channel.ChannelDuplexHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.handler.ssl.SslHandshakeCompletionEvent;
+import java.net.SocketAddress;
+import org.jspecify.annotations.Nullable;
+
+/** Stamps the steps of a connect. */
+abstract class ConnectSteps extends ChannelDuplexHandler {
+    /** By name: Netty's proxy handlers are an optional dependency. */
+    private static final String TUNNEL_OPEN = "io.netty.handler.proxy.ProxyConnectionEvent";
+
+    /** Null where nothing is timed. */
+    final @Nullable NettyConnection connection;
+
+    ConnectSteps(@Nullable NettyConnection connection) {
+        this.connection = connection;
+    }
+
+    @Override
+    public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
+        if (connection != null) {
+            connection.connecting();
+        }
+        ctx.connect(remote, local, promise);
+    }
+
+    @Override
+    public void channelActive(ChannelHandlerContext ctx) {
+        if (connection != null) {
+            connection.active();
+        }
+        ctx.fireChannelActive();
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (connection != null) {
+            if (event instanceof SslHandshakeCompletionEvent done) {
+                if (done.isSuccess()) {
+                    connection.secured();
+                } else {
+                    connection.error(done.cause());
+                }
+            } else if (event.getClass().getName().equals(TUNNEL_OPEN)) {
+                connection.connected();
+            }
+        }
+        ctx.fireUserEventTriggered(event);
+    }
+}
