@@ -13,21 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
-from onewrite_lab.tap.__main__ import add_options as add_tap_options
-from onewrite_lab.tap.__main__ import run as run_tap
-
 from onewrite_cli import __version__
-from onewrite_cli.check.command import CheckOptions, check
-from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.common.report import FORMATS, Output, prepare, write_report
-from onewrite_cli.common.run import ENDING, scratch
+from onewrite_cli.common.exit_status import ENDING, CouldNotRun, ExitStatus
 from onewrite_cli.common.terminal import say, tell, wrapped
-from onewrite_cli.doctor.command import DoctorOptions, doctor
-from onewrite_cli.doctor.stream import stream
-from onewrite_cli.doctor.verdict import FEWEST
-from onewrite_cli.explain import explain
-from onewrite_cli.serve.command import ServeOptions, serve
-from onewrite_cli.watch.command import WatchOptions, watch
 
 __all__ = ["main"]
 
@@ -35,15 +23,11 @@ ABOUT = "Shows whether an HTTP client, a server, or the path between them loses 
 EXIT = "exit status: 0 clean, 1 found, 2 inconclusive, 3 could not run, 130 interrupted"
 CHECK = """\
 Runs CMD against a server that counts segments; judges how its requests arrive.
+With {port} CMD is a server, and its answers are judged. Without CMD it listens.
 
   onewrite check -- curl -d hello {url}
-  onewrite check --proxy -- python app.py         (through HTTP(S)_PROXY)
-  onewrite check --until 20 -- ./service {url}    (it does not end)"""
-SERVE = """\
-Starts the server CMD, sends it GET requests, and judges how its answers leave.
-
-  onewrite serve -- python3 -m http.server {port}
-  onewrite serve -- uvicorn app:app --workers 2 --port {port}"""
+  onewrite check --until 20 -- ./service {url}    (it does not end)
+  onewrite check -- python3 -m http.server {port}"""
 DOCTOR = """\
 Sends a few requests to URL in two writes and in one, with Nagle on and off.
 Does a hop make a split request wait? Does the server refuse one of both?"""
@@ -54,11 +38,13 @@ Needs Linux, and the right to ptrace the process.
   onewrite watch --pid 4711
   onewrite watch --seconds 30 -- ./service"""
 HINTS = {
-    **{what: f"the command comes after two dashes: onewrite {what} [options] -- CMD" for what in ("check", "serve", "watch")},
+    **{what: f"the command comes after two dashes: onewrite {what} [options] -- CMD" for what in ("check", "watch")},
     "doctor": "there is no such option; one URL at a time",
 }
+FORMATS = ("text", "json", "github")
+FEWEST = 5  # samples of the doctor
 
-Options = TypeVar("Options", CheckOptions, ServeOptions, DoctorOptions, WatchOptions)
+Options = TypeVar("Options")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -102,55 +88,30 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="onewrite", description=ABOUT)
     parser.add_argument("--version", action="version", version=f"onewrite {__version__}")
     commands = parser.add_subparsers(dest="what", metavar="COMMAND", required=True)
-    _check_options(commands.add_parser("check", help="run a program and judge its requests", description=CHECK))
-    _serve_options(commands.add_parser("serve", help="start a server and judge its answers", description=SERVE))
+    _check_options(commands.add_parser("check", help="run a program and judge its requests or answers", description=CHECK))
     _doctor_options(commands.add_parser("doctor", help="does the path to a URL stall?", description=DOCTOR))
     _watch_options(commands.add_parser("watch", help="the sockets of a running process", description=WATCH))
     one = commands.add_parser("explain", help="what a finding means, and what cures it")
     one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without it, all")
-    tap = commands.add_parser("tap", help="the counting server alone, for a test in any language")
-    tap.usage = "onewrite tap [--port N] [--tls] [-f text|json]"
-    add_tap_options(tap)
     return parser
 
 
-def _report_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+def _check_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "onewrite check [options] [-- CMD …]"
+    add, count = parser.add_argument, _count(1, 10_000)
+    add("--requests", type=count, default=20, metavar="N", help="how many to judge (default 20)")
+    add("--until", type=count, metavar="N", help="end after N requests, which is a pass")
+    add("--body", type=_count(1, 1 << 20), default=200, metavar="N", help="bytes in {body} and {body_file} (default 200)")
+    add("--tls", action="store_true", help="{url} is https, or the server speaks TLS")
+    add("--proxy", action="store_true", help="be CMD's proxy: requests go on to the real services")
+    add("--port", type=_count(0, 65_535), metavar="N", help="of a server without {port}; without CMD: listen there")
+    add("--path", default="/", help="what to GET of a server (default /)")
     add("--rule", dest="rules", action="append", default=[], metavar="RULE=WORD", help="what a rule does: fail, warn or off")
     add("--strict", action="store_true", help="fail for what costs no time, too")
-    add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for each run of CMD (default 120)")
+    add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for a run of CMD (default 120)")
     add("-v", "--verbose", dest="show", action="store_true", help="show the output of CMD, on stderr")
-    add("-f", "--format", choices=tuple(FORMATS), default="text", metavar="F", help="text, json, junit, sarif or github")
-    add(
-        "-o",
-        "--output",
-        dest="outputs",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="a report there (F=FILE: in format F)",
-    )
-
-
-def _check_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "onewrite check [options] -- CMD … {url} …"
-    add = parser.add_argument
-    add("--requests", type=_count(1, 10_000), default=20, metavar="N", help="how many requests to judge (default 20)")
-    add("--until", type=_count(1, 10_000), metavar="N", help="end CMD after N requests, which is a pass")
-    add("--body", type=_count(1, 1 << 20), default=200, metavar="N", help="bytes in {body} and {body_file} (default 200)")
-    add("--tls", action="store_true", help="{url} is https ({https_url} always is)")
-    add("--proxy", action="store_true", help="be CMD's proxy: requests go on to the real services")
-    _report_options(parser)
-
-
-def _serve_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "onewrite serve [options] -- CMD … {port} …"
-    add = parser.add_argument
-    add("--requests", type=_count(1, 10_000), default=20, metavar="N", help="how many answers to judge (default 20)")
-    add("--port", type=_count(1, 65_535), metavar="N", help="the port of a server that takes no {port}")
-    add("--path", default="/", help="what to GET (default /)")
-    add("--tls", action="store_true", help="the server speaks TLS")
-    _report_options(parser)
+    add("-f", "--format", choices=FORMATS, default="text", metavar="F", help="text, json or github")
+    add("-o", dest="outputs", action="append", default=[], metavar="FILE", help="a report there, too (F=FILE: in format F)")
 
 
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
@@ -168,7 +129,7 @@ def _doctor_options(parser: argparse.ArgumentParser) -> None:
     add("--timeout", dest="timeout_s", type=_count(1, 600), default=15, metavar="S", help="for each request (default 15)")
     add("--stream", action="store_true", help="URL is a stream of events: are they bunched?")
     add("--yes", action="store_true", help="do not ask before sending")
-    add("-f", "--format", dest="form", choices=("text", "json"), default="text", metavar="F", help="text or json")
+    add("-f", "--format", choices=("text", "json"), default="text", metavar="F", help="text or json")
 
 
 def _watch_options(parser: argparse.ArgumentParser) -> None:
@@ -180,56 +141,48 @@ def _watch_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: list[str]) -> ExitStatus:
+    """Each command imports what it needs: the others' imports would delay its start."""
     command: list[str] = []
-    if arguments[:1] in (["check"], ["serve"], ["watch"]) and "--" in arguments:
+    if arguments[:1] in (["check"], ["watch"]) and "--" in arguments:
         at = arguments.index("--")
         arguments, command = arguments[:at], arguments[at + 1 :]
-    if arguments[:1] in (["check"], ["serve"]):
-        _remove_reports(*arguments)
+        if not command:
+            raise CouldNotRun("there is no command after the two dashes")
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments, argparse.Namespace(command=command))
     if unknown:
         parser.error(f"{' '.join(unknown)}: {HINTS.get(options.what, 'there is no such option')}")
     if options.what == "explain":
+        from onewrite_cli.explain import explain
+
         return explain(options.rule)
     if options.what == "watch":
+        from onewrite_cli.watch.command import WatchOptions, watch
+
         return watch(_filled(WatchOptions, options))
-    if options.what == "tap":
-        return _tap(options.port, tls=options.tls, form=options.format)
     if options.what == "doctor":
-        return (stream if options.stream else doctor)(_filled(DoctorOptions, options))
+        from onewrite_cli.doctor.command import DoctorOptions, doctor
+
+        if not options.stream:
+            return doctor(_filled(DoctorOptions, options))
+        from onewrite_cli.doctor.stream import stream
+
+        return stream(_filled(DoctorOptions, options))
+    from onewrite_cli.check.command import CheckOptions, check
+    from onewrite_cli.common.report import Output, write_report
+
     outputs = [Output.named(text, options.format) for text in options.outputs]
-    if not command:
-        raise CouldNotRun(f"say {HINTS[options.what]}")
-    report = check(_filled(CheckOptions, options)) if options.what == "check" else serve(_filled(ServeOptions, options))
+    for output in outputs:
+        output.examine(command)
+    report = check(_filled(CheckOptions, options))
     write_report(report, options.format, outputs)
     return report.exit_status
 
 
-def _remove_reports(command: str, *arguments: str) -> None:
-    """Before the other options are parsed: a wrong one leaves no earlier report either. Raises CouldNotRun."""
-    first = _Parser(prog=f"onewrite {command}", usage=f"onewrite {command} [options] -- CMD", add_help=False)
-    first.add_argument("-o", "--output", dest="outputs", action="append", default=[])
-    first.add_argument("-v", "--verbose", action="store_true")  # may stand before -o in one word
-    prepare([Output.named(text, "text") for text in first.parse_known_args(arguments)[0].outputs])
-
-
-def _tap(port: int, *, tls: bool, form: str) -> ExitStatus:
-    """Serve until interrupted, or until no program reads the output. Raises CouldNotRun when the port is taken."""
-    try:
-        if tls:
-            with scratch() as folder:
-                run_tap(port, tls=tls, form=form, folder=folder)
-        else:
-            run_tap(port, tls=tls, form=form)
-    except (OSError, RuntimeError) as error:
-        raise CouldNotRun(f"port {port}: {error}") from error
-    return ExitStatus.CLEAN
-
-
 def _filled(kind: type[Options], said: argparse.Namespace) -> Options:
     """The options of a command; argparse stores each under the name of its field."""
-    return kind(**{one.name: getattr(said, one.name) for one in fields(kind)})
+    names = (one.name for one in fields(kind))  # type: ignore[arg-type]
+    return kind(**{name: getattr(said, name) for name in names})
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:

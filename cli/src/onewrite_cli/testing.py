@@ -45,8 +45,7 @@ class CountingServer:
 
     def _counted(self, exchange: Exchange) -> Counted:
         request, arrival = exchange.request, exchange.arrival
-        readings = self._sockets.nodelay(ends_of(arrival))
-        counts = exchange.segments, exchange.records, all(readings) if readings else None
+        counts = exchange.segments, exchange.records, self._sockets.nodelay(ends_of(arrival))
         return Counted(request.method, request.path, bytes(request.body), arrival.index, *counts)
 
 

@@ -1,157 +1,36 @@
-"""`onewrite check`: from the options to the report."""
+"""`onewrite check`: of a client, of a server, or of whatever comes."""
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field
+import tempfile
 from pathlib import Path
-from statistics import median
 
-from onewrite_lab.witness import read_loss
-
-from onewrite_cli.check.environment import PROXY_VARIABLES, Given, mentions
-from onewrite_cli.check.findings import judge
-from onewrite_cli.check.seen import Seen, seen_at
-from onewrite_cli.check.target import Target
+from onewrite_cli.check.environment import mentions
+from onewrite_cli.check.options import CheckOptions
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
-from onewrite_cli.common.run import Ran, run_command, scratch
-from onewrite_cli.common.terminal import counted, fitted, progress
 
 __all__ = ["CheckOptions", "check"]
 
-CONTROLS = 8  # requests of each control, before the command and again after it
-
-
-@dataclass
-class CheckOptions:
-    """The options of the command line."""
-
-    command: list[str]
-    requests: int = 20
-    until: int | None = None
-    body: int = 200
-    tls: bool = False
-    proxy: bool = False
-    rules: list[str] = field(default_factory=list)
-    strict: bool = False
-    timeout_s: float = 120.0
-    show: bool = False
-
 
 def check(options: CheckOptions) -> Report:
-    """Run the command and judge it. Raises CouldNotRun."""
+    """Judge it. Raises CouldNotRun."""
     severities = read_severities(options.rules, strict=options.strict)
-    with scratch() as folder:
-        one = _Check(options, folder)
-        try:
-            report = one.run()
-        finally:
-            one.target.close()
+    server = bool(options.command) and (options.port is not None or mentions(options.command, "{port}"))
+    if options.proxy and (server or not options.command):
+        raise CouldNotRun("--proxy needs a command that makes requests")
+    with tempfile.TemporaryDirectory(prefix="onewrite-") as folder:
+        if server:
+            from onewrite_cli.check.server import check_server
+
+            report = check_server(options)
+        elif options.command:
+            from onewrite_cli.check.client import check_client
+
+            report = check_client(options, Path(folder))
+        else:
+            from onewrite_cli.check.listen import listen
+
+            report = listen(options, Path(folder))
     apply_severities(report.outcomes, severities)
     return report
-
-
-class _Check:
-    def __init__(self, options: CheckOptions, folder: Path) -> None:
-        self._options = options
-        self._wanted = options.until or options.requests
-        secure = mentions(options.command, "{https_url}")
-        self.target = Target(folder, tls=options.tls, secure=secure, proxy=options.proxy)
-        self._given = Given(self.target, folder, requests=self._wanted, body=options.body)
-        self._ran: list[Ran] = []
-
-    def run(self) -> Report:
-        options, target = self._options, self.target
-        with progress("the controls") as show:
-            target.control(body=options.body, times=CONTROLS)
-            before = read_loss()
-            while self._again():
-                show(f"{fitted(' '.join(options.command), 60)}: {target.requests} of {self._wanted} requests")
-                self._run_once()
-            resent = (read_loss() - before).total
-            show("the controls again")
-            target.control(body=options.body, times=CONTROLS)
-            target.settle()
-        return self._report(seen_at(target, resent, Path(options.command[0]).name))
-
-    def _again(self) -> bool:
-        """True if the command runs again: too few requests have come, and the last run brought some."""
-        runs = len(self._ran)
-        if not runs:
-            return True
-        count, wanted = self.target.requests, self._wanted
-        if self._options.until or self._ran[-1].status is None or max(count, runs) >= wanted or count * 2 < runs:
-            return False
-        return (wanted - count) * 2 >= count / runs  # a run is not repeated for a few
-
-    def _enough(self) -> bool:
-        if self.target.requests < self._wanted:
-            return False
-        self.target.settle()  # the last request gets its answer
-        return True
-
-    def _run_once(self) -> None:
-        options, sockets = self._options, self.target.sockets
-        sockets.starting()
-        try:
-            ran = run_command(
-                self._given.arguments(options.command),
-                self._given.environment,
-                timeout_s=options.timeout_s,
-                show=options.show,
-                started=sockets.started,
-                enough=self._enough if options.until else None,
-            )
-        finally:
-            sockets.started(None)
-        if ran.status in (126, 127) and not self.target.requests:
-            raise CouldNotRun(f"{options.command[0]} could not be run: {ran.output or 'not found'}")
-        self._ran.append(ran)
-
-    def _report(self, seen: Seen) -> Report:
-        options = self._options
-        counts = len(self._ran), len(seen.requests), len(seen.connections)
-        report = Report("onewrite check", options.command, seen.witness, *counts, judge(seen), seen.notes)
-        if options.proxy and any(os.environ.get(name) for name in PROXY_VARIABLES):
-            report.notes.append("the proxy of your environment was not used: the tool's proxy connects to each host directly")
-        if seen.split_gaps_ns:
-            report.control_ms = round(median(seen.split_gaps_ns) / 1e6, 1)
-        report.problem = self._problem(seen)
-        if report.problem:
-            output = next((ran.output for ran in self._ran if ran.status != 0 and ran.output), "")
-            report.notes += [f"the command printed: {line}" for line in output.splitlines()]
-        elif len(seen.requests) < self._wanted and not seen.tunnels:
-            report.notes.append(f"{counted(len(seen.requests), 'request')} came, fewer than {self._wanted}")
-        return report
-
-    def _problem(self, seen: Seen) -> str | None:
-        """The reason if the whole check is inconclusive, else None."""
-        failed = next((ran for ran in self._ran if ran.status != 0), None)
-        if seen.http2 and not seen.requests:
-            return "the command speaks HTTP/2 from the first byte, which is not judged: let it speak HTTP/1.1"
-        if seen.unreachable:
-            return f"the proxy could not reach {seen.unreachable[0]}"
-        if not seen.requests and not seen.tunnels:
-            return f"no request came: {self._why_none(failed)}"
-        if failed is None:
-            return None
-        if failed.status is not None:
-            return f"the command ended with status {failed.status}"
-        return f"the command was ended after {self._options.timeout_s:g} s; for one that does not end, say --until"
-
-    def _why_none(self, failed: Ran | None) -> str:
-        arrivals = [arrival for origin in self.target.origins for arrival in origin.arrivals]
-        refused = [arrival.failure for arrival in arrivals if arrival.failure and arrival.failure.startswith("TLS")]
-        if refused:
-            return f"the command does not trust the tool's certificate ({refused[0]}): let it read ONEWRITE_CHECK_CA_FILE"
-        if failed is not None and failed.status is not None:
-            return f"the command ended with status {failed.status}"
-        if any(not self.target.is_own(arrival.peer_port) for arrival in arrivals):
-            return "the command connected, and sent no whole request"
-        if self._options.proxy:
-            return "no connection came to the proxy: does the command follow HTTP_PROXY and HTTPS_PROXY?"
-        return (
-            "write {url} where the command takes its URL, or let it read ONEWRITE_CHECK_URL; "
-            "for one that takes none, --proxy is its HTTP(S)_PROXY, and `onewrite watch` reads its sockets"
-        )

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from onewrite_lab.stall import control_line
 
-from onewrite_cli.check.cures import cure_for
 from onewrite_cli.check.seen import Seen, SeenConnection, SeenRequest
 from onewrite_cli.common.outcome import FITS, Outcome, State, by_mode
 from onewrite_cli.common.rules import Rule, rule_named
-from onewrite_cli.common.stalls import is_blind, judge_stall
+from onewrite_cli.common.stalls import judge_stall
 
 __all__ = ["judge"]
 
 PREFACE = "the client speaks HTTP/2, which is not judged"
 TUNNELS = "the proxy decrypts no TLS of others: write {https_url}, which the tool serves, in place of the service's URL"
+OWN_PROXY = (
+    "; on connections to the tool's own proxy. Your environment names none, and directly the client may behave otherwise: "
+    "write {url} in place of the service's URL"
+)
 
 
 def judge(seen: Seen) -> list[Outcome]:
@@ -29,40 +32,37 @@ def judge(seen: Seen) -> list[Outcome]:
     return outcomes
 
 
-def _cured(outcome: Outcome, requests: list[SeenRequest]) -> Outcome:
-    """With the cure of the client that shows it, if it is a known one."""
-    outcome.cure = cure_for(outcome.rule.id, [request.user_agent for request in requests]) or outcome.cure
-    return outcome
+def _why_none(seen: Seen) -> str:
+    if seen.requests:
+        return "every request was larger than 16 KiB or waited for 100 (Continue), and must be split"
+    return PREFACE if seen.http2 else TUNNELS if seen.tunnels else "no request was seen"
 
 
-def _countable(seen: Seen) -> tuple[list[SeenRequest], str]:
-    """The requests whose pieces mean something, and why there are none."""
-    if not seen.requests:
-        return [], PREFACE if seen.http2 else TUNNELS if seen.tunnels else "no request was seen"
-    fitting = [request for request in seen.requests if request.size <= FITS and not request.expects_continue]
-    if not fitting:
-        return [], "every request was larger than 16 KiB or waited for 100 (Continue), and must be split"
-    return fitting, ""
+def _whole(seen: Seen) -> list[SeenRequest]:
+    """The requests that could leave in one piece."""
+    return [request for request in seen.requests if request.size <= FITS and not request.expects_continue]
 
 
 def _split(rule: Rule, seen: Seen) -> Outcome:
-    requests, why = _countable(seen)
-    counts = [request.segments for request in requests if request.segments is not None]
-    if not counts:
-        return Outcome(rule, State.SKIPPED, why or "segments could not be counted")
-    outcome = by_mode(rule, counts, "segments", seen.resent_segments)
-    split = [request for request in requests if (request.segments or 0) > 1]
+    fitting = _whole(seen)
+    if not fitting:
+        return Outcome(rule, State.SKIPPED, _why_none(seen))
+    known = [request for request in fitting if request.segments is not None]
+    counted = [request for request in known if request.has_body or (request.segments or 0) > 1]
+    if not counted:
+        why = "no request had a body, and only a body shows whether it leaves with its head"
+        return Outcome(rule, State.SKIPPED, why if known else "segments could not be counted")
+    outcome = by_mode(rule, [request.segments or 0 for request in counted], "segments", seen.resent_segments)
+    split = [request for request in counted if (request.segments or 0) > 1]
     outcome.examples = [_named(request) for request in split[:3]]
-    if outcome.state is State.FOUND and split and all(request.chunked for request in split):
+    if outcome.state is State.FOUND and all(request.chunked for request in split):
         outcome.detail += "; the body is streamed (chunked): give it in one piece where it is small"
-    if outcome.state is State.OK and not any(request.body_bytes for request in requests):
-        return Outcome(rule, State.SKIPPED, "no request had a body, and only a body shows whether it leaves with its head")
-    return _cured(outcome, split)
+    return outcome
 
 
 def _named(request: SeenRequest) -> str:
     size = f"{request.head_bytes}+{request.body_bytes} bytes"
-    return f"{request.method} {request.target} ({size}): {request.segments} segments"
+    return f"{request.method} {request.path} ({size}): {request.segments} segments"
 
 
 def _nodelay(rule: Rule, seen: Seen) -> Outcome:
@@ -74,44 +74,55 @@ def _nodelay(rule: Rule, seen: Seen) -> Outcome:
     blind = len(seen.connections) - len(known)
     note = f"; {blind} more could not be read" if blind else ""
     if off:
-        changed = sum(connection.nodelay_changed for connection in off)
-        word = f"it changes, and is off for a while on {changed} of them" if changed else "off when the first request had come"
-        outcome = Outcome(rule, State.FOUND, f"{word}{note}", len(off), len(known), "connections")
+        outcome = Outcome(rule, State.FOUND, f"off when the first request had come{note}", len(off), len(known), "connections")
         outcome.examples = [connection.peer for connection in off[:3]]
-        return _cured(outcome, [request for request in seen.requests if not request.connection.nodelay])
+        return _of_own_proxy(outcome) if all(connection.own_proxy for connection in off) else outcome
     if blind > len(known):
         return Outcome(rule, State.SKIPPED, f"{blind} of {len(seen.connections)} connections could not be read")
     between = f"; off after the writes of {len(written_with)}, whose pieces did not wait" if written_with else ""
     return Outcome(rule, State.OK, f"on{note}{between}", 0, len(known), "connections")
 
 
+def _of_own_proxy(outcome: Outcome) -> Outcome:
+    outcome.own_proxy = True
+    what = f"{outcome.count} of {outcome.of} {outcome.unit} lose " if outcome.rule.is_stall else ""
+    outcome.detail = f"{what}{outcome.detail}{OWN_PROXY}"
+    return outcome
+
+
 def _did_not_wait(connection: SeenConnection, seen: Seen) -> bool:
     """True if the option was on while most split requests were written: their pieces came before any ACK."""
-    line_ns, _, problem = control_line(seen.split_gaps_ns, seen.single_gaps_ns)
-    split = [one for one in seen.requests if one.connection is connection and (one.segments or 0) > 1 and one.size <= FITS]
+    line_ns, _, problem = control_line(seen.controls.split_ns, seen.controls.whole_ns)
+    split = [one for one in _whole(seen) if one.connection is connection and (one.segments or 0) > 1]
     waited = sum(max(one.gap_ns, one.lost_ns) > line_ns for one in split)
     return not problem and waited * 2 < len(split)
 
 
 def _records(rule: Rule, seen: Seen) -> Outcome:
-    requests, why = _countable(seen)
-    counts = [request.records for request in requests if request.records is not None]
+    fitting = _whole(seen)
+    if not fitting:
+        return Outcome(rule, State.SKIPPED, _why_none(seen))
+    counts = [request.records for request in fitting if request.records is not None]
     if not counts:
-        return Outcome(rule, State.SKIPPED, why or "no request came over TLS", applies=bool(why))
-    outcome = by_mode(rule, counts, "records", 0)
-    return _cured(outcome, [request for request in requests if (request.records or 0) > 1])
+        return Outcome(rule, State.SKIPPED, "no request came over TLS", applies=False)
+    return by_mode(rule, counts, "records", 0)
 
 
 def _stall(rule: Rule, seen: Seen) -> Outcome:
-    requests, why = _countable(seen)
-    if not requests:
-        return Outcome(rule, State.SKIPPED, why)
-    outcome, held = judge_stall(rule, requests, "request", "client", seen.split_gaps_ns, seen.single_gaps_ns)
+    if not seen.requests:
+        return Outcome(rule, State.SKIPPED, _why_none(seen))
+    groups = [[one for one in seen.requests if one.connection.own_proxy is own] for own in (False, True)]
+    judged = [_stall_of(rule, requests, seen) if requests else None for requests in groups]
+    outcome, by_own_proxy = judged
+    if by_own_proxy and (outcome is None or (by_own_proxy.state is State.FOUND and outcome.state is not State.FOUND)):
+        return _of_own_proxy(by_own_proxy) if by_own_proxy.state is State.FOUND else by_own_proxy
+    assert outcome is not None
+    return outcome
+
+
+def _stall_of(rule: Rule, requests: list[SeenRequest], seen: Seen) -> Outcome:
+    outcome, held = judge_stall(rule, requests, "request", "client", seen.controls)
     outcome.examples = [_named(request) for request in held[:3]]
-    if not held or outcome.cure != rule.cure:
-        return outcome
-    if is_blind(requests):
-        outcome.detail += "; the client's sockets could not be read, and a client that pauses for as long shows the same"
-    if all(request.first and request.records is None for request in held):
+    if held and all(request.first and request.records is None for request in held):
         outcome.detail += "; each on a new connection, which most servers acknowledge at once: it stalls here and at HAProxy"
-    return _cured(outcome, held)
+    return outcome

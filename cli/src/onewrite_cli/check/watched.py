@@ -1,22 +1,23 @@
-"""The counting server of a check, which reads the client's socket with the first bytes, and while nothing comes."""
+"""The counting server of a check, which reads the client's send queue while nothing comes, and its TCP_NODELAY once."""
 
 from __future__ import annotations
 
 import time
 
-from onewrite_lab.tap import Arrival, Channel, Conversation
+from onewrite_lab.tap import Answer, Arrival, Channel, Conversation, Exchange
 from onewrite_lab.tap.channel import Piece
 from onewrite_lab.tap.conversation import IDLE_S
 
-from onewrite_cli.common.holds import pause_s
 from onewrite_cli.common.origin import Origin
-from onewrite_cli.common.sockets import Ends, Sockets
+from onewrite_cli.common.sockets import LOOK_S, Ends, Sockets
 
 __all__ = ["Watched", "WatchedOrigin", "ends_of"]
 
+HERE = "127.0.0.1"
+
 
 def ends_of(arrival: Arrival) -> Ends:
-    return arrival.peer_port, arrival.local_port
+    return (HERE, arrival.peer_port), (HERE, arrival.local_port)
 
 
 class Watched(Conversation):
@@ -24,19 +25,27 @@ class Watched(Conversation):
 
     def __init__(self, tap: WatchedOrigin, channel: Channel, arrival: Arrival) -> None:
         super().__init__(tap, channel, arrival)
-        self._sockets = tap.sockets
+        self.sockets = tap.sockets
+        self._asked = False
 
     def _receive(self) -> Piece | None:
-        begun, sockets, ends = time.monotonic(), self._sockets, ends_of(self.arrival)
-        while not self.tap.stop.is_set() and (silent_s := time.monotonic() - begun) < IDLE_S:
-            piece = self.channel.receive(pause_s(silent_s))
-            if piece is None:
-                sockets.look(ends)
-                continue
-            if piece.data and not sockets.nodelay(ends):
-                sockets.look(ends, anew=True)
-            return piece
+        begun, ends = time.monotonic(), ends_of(self.arrival)
+        while not self.tap.stop.is_set() and time.monotonic() - begun < IDLE_S:
+            piece = self.channel.receive(LOOK_S)
+            if piece is not None:
+                return piece
+            self.sockets.look(ends)
         return None
+
+    def read_nodelay(self) -> None:
+        """Once, when the first request is whole: later its socket may be gone, earlier the reading would delay its pieces."""
+        if not self._asked:
+            self._asked = True
+            self.sockets.read_nodelay(ends_of(self.arrival))
+
+    def respond(self, exchange: Exchange, answer: Answer) -> bool:
+        self.read_nodelay()
+        return super().respond(exchange, answer)
 
 
 class WatchedOrigin(Origin):
@@ -44,6 +53,6 @@ class WatchedOrigin(Origin):
 
     conversation = Watched
 
-    def __init__(self, scheme: str, sockets: Sockets) -> None:
+    def __init__(self, scheme: str, sockets: Sockets, port: int = 0) -> None:
         self.sockets = sockets
-        super().__init__(scheme)
+        super().__init__(scheme, port)

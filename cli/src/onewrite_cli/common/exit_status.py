@@ -1,10 +1,14 @@
-"""The exit statuses, the same for every command and every format."""
+"""The exit statuses, the same for every command and every format, and the signals that end a command."""
 
 from __future__ import annotations
 
+import signal
 from enum import IntEnum
 
-__all__ = ["CouldNotRun", "ExitStatus"]
+__all__ = ["ENDING", "CouldNotRun", "ExitStatus"]
+
+#: They end the tool, its command, and all that the command has started.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ExitStatus(IntEnum):

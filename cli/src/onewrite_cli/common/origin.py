@@ -6,16 +6,9 @@ would never show its stall. HAProxy delays them, too, so this is what clients me
 
 from __future__ import annotations
 
-import itertools
-
 from onewrite_lab.tap import Answer, Exchange, Request, Tap
 
-__all__ = ["Origin", "authority", "is_http2", "longest_gap_ns"]
-
-
-def authority(host: str, port: object) -> str:
-    """Host and port as they stand in a URL: an IPv6 address in brackets (RFC 3986, 3.2.2)."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+__all__ = ["Origin", "is_http2"]
 
 
 def _answer(then: str, *headers: list[str]) -> Answer:
@@ -32,17 +25,11 @@ def is_http2(request: Request) -> bool:
     return request.head.startswith(b"PRI * HTTP/2")
 
 
-def longest_gap_ns(exchange: Exchange) -> int:
-    """The longest silence between two pieces of a request."""
-    times = [t_ns for t_ns, _ in exchange.reads]
-    return max((after - before for before, after in itertools.pairwise(times)), default=0)
-
-
 class Origin(Tap):
-    """A server, plain or TLS, on a port of the kernel's choice. It ends a connection when the client wants that."""
+    """A server, plain or TLS; port 0 is one of the kernel's choice. It ends a connection when the client wants that."""
 
-    def __init__(self, scheme: str) -> None:
-        super().__init__(scheme=scheme, delay_acks=True)
+    def __init__(self, scheme: str, port: int = 0) -> None:
+        super().__init__(scheme=scheme, delay_acks=True, port=port)
         self.url = f"{self.base}/"
 
     def answer_for(self, exchange: Exchange) -> Answer:

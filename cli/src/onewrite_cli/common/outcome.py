@@ -38,7 +38,8 @@ class Outcome:
     cost_ms: float | None = None  # per request, for a stall
     applies: bool = True  # False: skipped, because there is nothing to see
     examples: list[str] = field(default_factory=list)
-    cure: str = ""  # of the client that shows it; else the rule's
+    cure: str = ""  # of what was seen; else the rule's
+    own_proxy: bool = False  # found on connections to the tool's own proxy alone, which may be its cause
 
     def __post_init__(self) -> None:
         self.cure = self.cure or self.rule.cure
@@ -57,7 +58,8 @@ class Report:
     outcomes: list[Outcome]
     notes: list[str] = field(default_factory=list)
     problem: str | None = None
-    control_ms: float | None = None  # the silence of the control that splits with Nagle on
+    control_ms: float | None = None  # what the control lost that splits with Nagle on
+    through: str = ""  # in words, where all connections went through a proxy
 
     def of(self, *states: State) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.state in states]
@@ -84,7 +86,8 @@ class Report:
         found, warned = self.of(State.FOUND), self.of(State.WARNED)
         stall = next((outcome for outcome in found if outcome.cost_ms is not None), None)
         if stall:
-            return f"STALLS: {stall.count} of {stall.of} {stall.unit} lose {stall.cost_ms} ms each between their pieces"
+            share = f"{stall.count} of {stall.of} {stall.unit}"
+            return f"STALLS{self.through}: {share} lose {stall.cost_ms} ms each between their pieces"
         if not found and self.why_inconclusive:
             return f"INCONCLUSIVE: {self.why_inconclusive}"
         unseen = ", ".join(outcome.rule.id for outcome in self.of(State.SKIPPED) if outcome.applies)
@@ -92,10 +95,10 @@ class Report:
         if found or warned:
             what = "; ".join(f"{one.rule.title} ({one.count} of {one.of} {one.unit})" for one in found or warned)
             no_stall = "; no stall" if any(one.rule.is_stall for one in self.of(State.OK)) else ""
-            return f"{'FOUND' if found else 'WARNED'}: {what}{no_stall}{also}"
+            return f"{'FOUND' if found else 'WARNED'}{self.through}: {what}{no_stall}{also}"
         word = "CLEAN as far as it could be judged" if unseen else "CLEAN"
         good = "; ".join([outcome.rule.good for outcome in self.of(State.OK)] or ["no rule fails"])
-        return f"{word}: {good}{also}"
+        return f"{word}{self.through}: {good}{also}"
 
 
 def by_mode(rule: Rule, counts: list[int], what: str, resent: int, unit: str = "request") -> Outcome:
@@ -135,5 +138,7 @@ def apply_severities(outcomes: list[Outcome], severities: dict[str, str]) -> Non
         word = severities[outcome.rule.id]
         if word == "off":
             outcome.state = State.OFF
+        elif outcome.own_proxy and outcome.state is State.FOUND:
+            outcome.state = State.INCONCLUSIVE if outcome.rule.is_stall else State.WARNED
         elif word == "warn" and outcome.state is State.FOUND:
             outcome.state = State.WARNED

@@ -1,33 +1,28 @@
-"""A report as text and in four formats for machines, on stdout or in files."""
+"""A report as text, JSON or GitHub's annotations, on stdout or in files."""
 
 from __future__ import annotations
 
 import json
-import re
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
-from xml.etree import ElementTree
 
 from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Outcome, Report, State
-from onewrite_cli.common.rules import README
+from onewrite_cli.common.rules import PER_LIBRARY
 from onewrite_cli.common.terminal import counted, fitted, say, wrapped
 
-__all__ = ["FORMATS", "Output", "as_json", "header", "prepare", "write_report"]
+__all__ = ["FORMATS", "Output", "as_json", "header", "write_report"]
 
 OF_A_CHECK = ("headline", "command", "problem", "witness", "runs", "requests", "connections", "control_ms", "notes")
 OF_A_FINDING = ("detail", "count", "of", "unit", "cost_ms", "examples", "cure")
-SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 SHOWN_NOTES = 20
 LONGEST = 160
 BAD = (State.FOUND, State.WARNED)
 LEVEL = {State.FOUND: "error", State.WARNED: "warning", State.INCONCLUSIVE: "warning"}
-#: What XML 1.0 cannot hold, whatever the escaping: a command may print anything.
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def header(tool: str, exit_status: int) -> dict[str, Any]:
@@ -48,7 +43,8 @@ def as_text(report: Report) -> str:
     for cure, rules in cures.items():
         lines += wrapped(f"cure: {cure}" + (f" ({', '.join(rules)})" if len(cures) > 1 else ""), "", "  ")
     if cures:
-        lines += wrapped(f"`onewrite explain {next(iter(cures.values()))[-1]}` says more of a rule")
+        first = (report.of(State.FOUND) or report.of(State.WARNED))[0].rule.id
+        lines += wrapped(f"`onewrite explain {first}` says more of a rule; what to do per library: {PER_LIBRARY}", "", "  ")
         if report.problem:
             lines += wrapped(f"inconclusive beside that: {report.problem}", "", "  ")
     for note in report.notes[:SHOWN_NOTES]:
@@ -91,39 +87,6 @@ def as_json(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=2)
 
 
-def as_junit(report: Report) -> str:
-    """One test case per rule."""
-    suite = ElementTree.Element("testsuite", name=report.tool)
-    kind = report.tool.replace(" ", ".")
-    for outcome in report.outcomes:
-        case = ElementTree.SubElement(suite, "testcase", classname=kind, name=f"{outcome.rule.id} {outcome.rule.name}")
-        detail = _clean(outcome.detail)
-        if outcome.state is State.FOUND:
-            message = f"{outcome.rule.title}: {outcome.count} of {outcome.of} {outcome.unit}"
-            failure = ElementTree.SubElement(case, "failure", message=message, type=outcome.rule.id)
-            failure.text = "\n".join([detail, *map(_clean, outcome.examples), f"cure: {outcome.cure}"])
-        elif outcome.state is State.INCONCLUSIVE:
-            ElementTree.SubElement(case, "error", message=detail, type="inconclusive")
-        elif outcome.state in (State.SKIPPED, State.OFF):
-            ElementTree.SubElement(case, "skipped", message=detail or outcome.state.value)
-        else:
-            ElementTree.SubElement(case, "system-out").text = f"{outcome.state.value}: {detail}"
-    if report.why_inconclusive and not report.of(State.INCONCLUSIVE):
-        case = ElementTree.SubElement(suite, "testcase", classname=kind, name="conclusive")
-        ElementTree.SubElement(case, "error", message=_clean(report.why_inconclusive), type="inconclusive")
-    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(name, str(len(suite.findall(f"testcase/{tag}"))))
-    suite.set("tests", str(len(suite.findall("testcase"))))
-    output = ElementTree.SubElement(suite, "system-out")
-    output.text = _clean("\n".join([" ".join(report.command), f"seen by {report.witness}", *report.notes]))
-    ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode")
-
-
-def _clean(text: str) -> str:
-    return FORBIDDEN.sub("�", text)
-
-
 def as_github(report: Report) -> str:
     """The text, and a workflow command per finding."""
     lines = [as_text(report)]
@@ -141,48 +104,11 @@ def _escaped(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def as_sarif(report: Report) -> str:
-    """SARIF 2.1.0: a result per finding, at the first file that the command names, where it names one."""
-    file = next((part for part in report.command if not Path(part).is_absolute() and Path(part).is_file()), None)
-    where = {"logicalLocations": [{"fullyQualifiedName": _command(report), "kind": "module"}]}
-    physical = {"physicalLocation": {"artifactLocation": {"uri": quote(file)}, "region": {"startLine": 1}}} if file else {}
-    rules = [
-        {
-            "id": rule.id,
-            "name": rule.name,
-            "shortDescription": {"text": rule.title},
-            "fullDescription": {"text": rule.means},
-            "help": {"text": f"{rule.why} {rule.decides} Cure: {rule.cure}."},
-            "helpUri": README,
-        }
-        for rule in (outcome.rule for outcome in report.outcomes)
-    ]
-    results = [
-        {
-            "ruleId": outcome.rule.id,
-            "level": LEVEL[outcome.state],
-            "message": {"text": f"{_sentence(outcome)}. Cure: {outcome.cure}."},
-            "locations": [{**physical, **where}],
-        }
-        for outcome in report.of(*BAD)
-    ]
-    problem = [{"level": "warning", "message": {"text": report.why_inconclusive}}] if report.why_inconclusive else []
-    run = {
-        "tool": {"driver": {"name": report.tool, "version": __version__, "informationUri": README, "rules": rules}},
-        "invocations": [{"executionSuccessful": not problem, "toolExecutionNotifications": problem}],
-        "results": results,
-    }
-    return as_json({"$schema": SARIF, "version": "2.1.0", "runs": [run]})
-
-
 FORMATS: dict[str, Callable[[Report], str]] = {
     "text": as_text,
     "json": lambda report: as_json(as_data(report)),
-    "junit": as_junit,
-    "sarif": as_sarif,
     "github": as_github,
 }
-SUFFIXES = {".json": "json", ".xml": "junit", ".sarif": "sarif"}
 
 
 @dataclass(frozen=True)
@@ -194,32 +120,43 @@ class Output:
 
     @classmethod
     def named(cls, text: str, form: str) -> Output:
-        """Of `[FORMAT=]FILE`. Without a format, that of `-f` if it is one for machines, else the suffix says it."""
+        """Of `[FORMAT=]FILE`. Without a format the suffix .json says it, or else `-f`. Raises CouldNotRun."""
         name, sign, rest = text.partition("=")
-        if sign and name in FORMATS:
-            return cls(name, Path(rest))
-        file = Path(text)
-        return cls(SUFFIXES.get(file.suffix, form) if form in ("text", "github") else form, file)
+        if not sign or not name.isalpha():
+            return cls("json" if text.endswith(".json") else form, Path(text))
+        if name not in FORMATS:
+            raise CouldNotRun(f"-o {text}: there is no format {name}; say one of {', '.join(FORMATS)}")
+        return cls(name, Path(rest))
 
+    def examine(self, command: list[str]) -> None:
+        """Before anything runs: raises CouldNotRun for a file that cannot be written, or that the command names."""
+        folder = next(one for one in self.file.resolve().parents if one.exists())
+        if self.file.is_dir():
+            raise CouldNotRun(f"{self.file}: Is a directory")
+        place = self.file if self.file.exists() and not self.file.is_file() else folder
+        if not os.access(place, os.W_OK) or not folder.is_dir():
+            raise CouldNotRun(f"{self.file} cannot be written")
+        if str(self.file) in command:
+            raise CouldNotRun(f"-o {self.file}: the command names this file; name another for the report")
 
-def prepare(outputs: list[Output]) -> None:
-    """Remove earlier reports, before anything is measured. Raises CouldNotRun where a file cannot be written."""
-    for output in outputs:
-        file = output.file.resolve()
+    def write(self, report: Report) -> None:
+        """Beside its place and then moved there, so that no reader sees half of it. Raises CouldNotRun."""
+        file, text = self.file.resolve(), FORMATS[self.form](report) + "\n"
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.open("a").close()
-            if file.is_file():
-                file.unlink()
+            if file.exists() and not file.is_file():  # /dev/stderr, a named pipe
+                file.write_text(text, encoding="utf-8")
+                return
+            beside = file.with_name(f".{file.name}.{os.getpid()}")
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(file)
         except OSError as error:
-            raise CouldNotRun(f"{output.file}: {error.strerror}") from error
+            raise CouldNotRun(f"{self.file}: {error.strerror}") from error
 
 
 def write_report(report: Report, form: str, outputs: list[Output]) -> None:
-    """With `outputs`, stdout gets the text or GitHub's annotations. Raises CouldNotRun when a file cannot be written."""
+    """Each to its file, and `form` to stdout. Raises CouldNotRun when a file cannot be written."""
     for output in outputs:
-        try:
-            output.file.resolve().write_text(FORMATS[output.form](report) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise CouldNotRun(f"{output.file}: {error.strerror}") from error
-    say(FORMATS[form if form == "github" or not outputs else "text"](report))
+        output.write(report)
+    # A check that listens prints JSON lines, of which the report is the last.
+    say(FORMATS[form](report) if report.command or form != "json" else json.dumps(as_data(report)))

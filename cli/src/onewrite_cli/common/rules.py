@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["README", "RULES", "Rule", "rule_named"]
+__all__ = ["PER_LIBRARY", "RULES", "Rule", "rule_named"]
 
-README = "https://github.com/onewrite/onewrite/tree/main/cli#readme"
+PER_LIBRARY = "https://github.com/onewrite/onewrite/blob/main/docs/do-i-have-it.md"
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ _COUNTS = (
     "Segments that the kernel sent again excuse up to a fifth."
 )
 _STALLS = (
-    "A {0} is late when it loses more than half of what the control lost that splits with Nagle on. That control must stall "
-    "in the same run, and one that writes once must not; else the rule is inconclusive. Found when more than 5 % are late."
+    "A {0} is late when its sender's kernel held it, by Nagle's algorithm or a cork, for more than half of what the control lost "
+    "that splits with Nagle on. That control must stall in the same run, and one that writes once must not; else the rule is "
+    "inconclusive. Found when more than 5 % of the {0}s with a body are late; one late {0} of fewer than 20 is inconclusive."
 )
 
 RULES = (
@@ -47,7 +48,7 @@ RULES = (
         "With Nagle's algorithm on, the second piece waits until the first is acknowledged: one round trip, and 40 ms "
         "(Linux) to 200 ms more when the receiver delays its ACK. With TCP_NODELAY it costs a segment, a system call "
         "and a wake-up of the receiver. A relay on the way may hold the second piece even if the client does not.",
-        _COUNTS.format("request") + " Requests without a body can only show a head that is split.",
+        _COUNTS.format("request") + " Requests without a body count only where their head is split.",
         "hand head and body to the socket in one write",
         "the server's TCP_INFO: data segments per request",
     ),
@@ -60,9 +61,9 @@ RULES = (
         "It does no harm while every request leaves in one write. The first split write, of a larger body or a new "
         "library version, then waits for an ACK. Most libraries set TCP_NODELAY; a proxy setting, a custom connector or "
         "a custom list of socket options loses it without a message.",
-        "Found when one connection or more has it off when the first bytes of a request have come, or in a silence. A client "
-        "that has it on for its writes alone shows that by its pieces, which do not wait; with one write it is taken for off. "
-        "Skipped when most connections could not be read.",
+        "Found when one connection or more has it off when the first request has come. A client that has it on for its writes "
+        "alone shows that by its pieces, which do not wait; with one write it is taken for off. Skipped when most connections "
+        "could not be read.",
         "set TCP_NODELAY on every connection of the client",
         "the client's socket, duplicated with pidfd_getfd(2)",
     ),
@@ -85,11 +86,11 @@ RULES = (
         "The rest of a request arrived as late as that of a client which waits for a delayed ACK.",
         "A second write was held by Nagle's algorithm until the delayed ACK came. In a new TLS 1.3 connection the first "
         "write can be the client's Finished: the request then waits behind it.",
-        _STALLS.format("request") + " Only what the client's kernel held counts, not a pause of the client itself. The server of "
-        "the tool delays its ACKs from the first request on, as HAProxy does. Most servers acknowledge new connections at once, "
-        "and a client that makes one request per connection does not stall there.",
-        "one write per request, and TCP_NODELAY: each alone ends the stall at the first hop",
-        "the server's clock: first piece to last piece of each request, beside the two controls",
+        _STALLS.format("request") + " A pause of the client itself is no stall. The server of the tool delays its ACKs from the "
+        "first request on, as HAProxy does. Most servers acknowledge new connections at once, and a client that makes one "
+        "request per connection does not stall there.",
+        "one write per request, or TCP_NODELAY: each alone ends the stall at the first hop",
+        "the client's send queue (NETLINK_SOCK_DIAG), beside the two controls",
     ),
     Rule(
         "OW201",
@@ -122,10 +123,9 @@ RULES = (
         "no stall",
         "The rest of an answer came as late as that of a server which waits for a delayed ACK.",
         "A second write was held by Nagle's algorithm until the client's delayed ACK came.",
-        _STALLS.format("answer") + " Only what the server's kernel held counts, not a pause of the server itself. Where its "
-        "sockets cannot be read, the rule is skipped when answers are as late with quick ACKs.",
+        _STALLS.format("answer") + " A pause of the server itself is no stall.",
         "TCP_NODELAY on accepted connections, or one write per answer: each alone ends the stall",
-        "the client of the tool: first byte to last byte of each answer, beside the two controls",
+        "the server's send queue (NETLINK_SOCK_DIAG), beside the two controls",
     ),
 )
 

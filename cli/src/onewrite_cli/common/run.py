@@ -1,87 +1,34 @@
 """Runs a command in a new process group, follows its daemons, and ends whatever is left of both.
 
-A daemon leaves its group and its parent; this process adopts it (PR_SET_CHILD_SUBREAPER, prctl(2)). A guard process kills
-what is left and removes the folder even when this process is killed: it reads a pipe that the kernel closes then. It finds
-daemons by a variable of their environment.
+A daemon leaves its group and its parent; this process adopts it (PR_SET_CHILD_SUBREAPER, prctl(2)).
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import ctypes
 import functools
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from onewrite_lab.witness import process_tree
 
-from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.exit_status import ENDING, CouldNotRun
 
-__all__ = ["ENDING", "Background", "Ran", "background", "name_of", "run_command", "scratch"]
+__all__ = ["Background", "Ran", "background", "name_of", "run_command"]
 
-#: The signals that end a command, and all that it has started.
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-MARK = "ONEWRITE_RUN"
 SHOWN_LINES = (5, 10)  # the first and the last
 KEPT_BYTES = 65536  # of the beginning, and of the end
 PR_SET_CHILD_SUBREAPER = 36
 GRACE_S = 2.0
 POLL_S = 0.05
-
-GUARD = """
-import contextlib, os, shutil, signal, sys, time
-held = set()
-for line in sys.stdin:
-    (held.add if line[0] == "+" else held.discard)(line[1:-1])
-def marked(pid, mark):
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
-        return mark.encode() in environment.read().split(bytes(1))
-for kind, value in sorted(one.split(" ", 1) for one in held):
-    with contextlib.suppress(OSError):
-        if kind == "folder":
-            shutil.rmtree(value, ignore_errors=True)
-        elif kind == "group":
-            os.killpg(int(value), signal.SIGKILL)
-        else:
-            for _ in range(5):  # an execve(2) under way hides the environment, and a fork(2) the new process
-                for pid in filter(str.isdigit, os.listdir("/proc")):
-                    if marked(pid, value):
-                        os.kill(int(pid), signal.SIGKILL)
-                time.sleep(0.02)
-"""
-
-
-@functools.cache
-def _guard() -> subprocess.Popen[bytes] | None:
-    """Started with the first thing to guard; ends with this process, however that ends."""
-    command, null = [sys.executable, "-I", "-S", "-c", GUARD], subprocess.DEVNULL
-    try:
-        guard = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=null, stderr=null, cwd="/", start_new_session=True, bufsize=0
-        )
-    except OSError:  # such as an interpreter that only its parent may start
-        return None
-    atexit.register(guard.communicate)
-    return guard
-
-
-def _tell_guard(line: str) -> None:
-    """`+` begins to guard a `group` or `folder`, `-` ends it."""
-    guard = _guard()
-    if guard is not None and guard.stdin is not None:
-        with contextlib.suppress(OSError):
-            guard.stdin.write(f"{line}\n".encode())
 
 
 def name_of(pid: int) -> str:
@@ -90,18 +37,6 @@ def name_of(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return "a process"
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder that goes with the block, or with this process."""
-    folder = tempfile.mkdtemp(prefix="onewrite-")
-    try:
-        _tell_guard(f"+folder {folder}")
-        yield Path(folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _tell_guard(f"-folder {folder}")
 
 
 @dataclass
@@ -195,14 +130,13 @@ class Background(subprocess.Popen[bytes]):
 @contextlib.contextmanager
 def background(arguments: list[str], environment: dict[str, str], *, show: bool) -> Iterator[Background]:
     """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
-    _guard()  # before there is a group to lose
     _adopt()
-    others, mark = frozenset(_children()), uuid.uuid4().hex
+    others = frozenset(_children())
     with _interrupts_later() as interrupted:
         try:
             child = Background(
                 arguments,
-                env=environment | {MARK: mark},
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno() if show else subprocess.PIPE,
                 stderr=sys.stderr.fileno() if show else subprocess.STDOUT,
@@ -211,9 +145,6 @@ def background(arguments: list[str], environment: dict[str, str], *, show: bool)
         except OSError as error:
             raise CouldNotRun(f"{arguments[0]} could not be started: {error.strerror}") from error
         child.others = others
-        guarded = (f"group {child.pid}", f"run {MARK}={mark}")
-        for one in guarded:
-            _tell_guard(f"+{one}")
     if not show:
         child.keep_output()
     try:
@@ -222,8 +153,6 @@ def background(arguments: list[str], environment: dict[str, str], *, show: bool)
         yield child
     finally:
         _end(child)
-        for one in guarded:
-            _tell_guard(f"-{one}")
 
 
 @contextlib.contextmanager

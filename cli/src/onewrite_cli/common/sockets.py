@@ -1,6 +1,7 @@
-"""Reads the sockets of other processes: TCP_NODELAY at each connection's first bytes, and bytes that are held.
+"""The sockets of other processes: how long the kernel held written bytes, and TCP_NODELAY at each connection's first bytes.
 
-A reading that fails skips a rule. It never raises into the traffic.
+The send queue comes from NETLINK_SOCK_DIAG, which touches no process. Only TCP_NODELAY needs a duplicate of the descriptor,
+once per connection. A reading that fails skips a rule. It never raises into the traffic.
 """
 
 from __future__ import annotations
@@ -9,32 +10,61 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from onewrite_lab.witness import AVAILABLE, SocketReading
+from onewrite_lab.witness import AVAILABLE, Diag, End, Owners, SocketReading
+from onewrite_lab.witness.tcpinfo import TcpInfo
 
-from onewrite_cli.common.holds import Hold, Holds, sockets_of
-
-__all__ = ["Ends", "Sockets"]
+__all__ = ["COSTS_TIME", "IN_WORDS", "LOOK_S", "Ends", "Hold", "Sockets", "cause_of"]
 
 START_S = 10.0  # the most that a reading waits until the process that made the connection is known
-FRESH_S = 0.004  # one reading serves all connections for so long
+LOOK_S = 0.015  # between two readings of a silent connection
+LEFT_NS, UNSEEN_NS = 5_000_000, 40_000_000
 NOT_FOUND = "no process of the command owns the connections (a container or another user?)"
-Ends = tuple[int, int]  # of a connection: the command's port, the tool's port
+#: The causes that the writing process can end.
+COSTS_TIME = ("nagle_delayed_ack", "cork")
+IN_WORDS = {"nagle_delayed_ack": "Nagle's algorithm", "cork": "MSG_MORE or TCP_CORK"}
+Ends = tuple[End, End]  # of a connection: of the process under test, of the tool
+Account = TcpInfo | SocketReading
+
+
+def cause_of(held: Account, before: Account, elapsed_us: float, *, nodelay: bool) -> str:
+    """Why bytes are unsent. `elapsed_us` lies between both readings. The order is that of the contract (TIME-26)."""
+    if (held.rwnd_limited_us - before.rwnd_limited_us) * 2 > elapsed_us:
+        return "peer_window"
+    if held.total_retrans > before.total_retrans:
+        return "retransmit"
+    if not held.unacked:
+        return "cork"
+    return "congestion_window" if nodelay or held.not_sent >= held.mss else "nagle_delayed_ack"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """`cause` is a result of `cause_of`, or empty if nothing was held."""
+
+    ns: int = 0
+    cause: str = ""
 
 
 class Sockets:
-    """Those of the command while it runs. `fault` says why one could not be read; `roots` names its processes."""
+    """Those of the command while it runs. `fault` says why TCP_NODELAY could not be read, `unseen` why holds could not."""
 
     def __init__(self, roots: Callable[[], list[int]] | None = None) -> None:
         self._roots = roots
         self._known = threading.Event()
         self._known.set()
-        self._reading = threading.Lock()
-        self._last: tuple[float, int, list[SocketReading]] = (0.0, 0, [])
-        self._nodelay: dict[Ends, list[bool]] = defaultdict(list)
-        self._holds: dict[Ends, Holds] = defaultdict(Holds)
+        self._owners = Owners()
+        self._nodelay: dict[Ends, bool] = {}
+        self._readings: dict[Ends, list[tuple[int, TcpInfo]]] = defaultdict(list)
         self.fault: str | None = None if AVAILABLE else "reading another process's sockets needs Linux"
+        self.unseen: str | None = None
+        self._diag: Diag | None = None
+        try:
+            self._diag = Diag()
+        except OSError as error:
+            self.unseen = f"the kernel's send queues cannot be read here: {error}"
 
     def starting(self) -> None:
         """The command is about to be started: its first request may come before its pid is known here."""
@@ -45,60 +75,70 @@ class Sockets:
         self._roots = roots
         self._known.set()
 
-    def look(self, ends: Ends, *, anew: bool = False) -> SocketReading | None:
-        """Read the command's end of this connection; `anew` takes no reading that others just made."""
-        if not AVAILABLE:
+    def look(self, ends: Ends) -> int | None:
+        """Note the send queue of the other side's socket; return the socket's inode, or None where it is not seen."""
+        try:
+            found = self._diag.find(*ends) if self._diag else None
+        except OSError as error:
+            self.unseen = str(error)
+            return None
+        if found is None:
+            return None
+        self._readings[ends].append((time.monotonic_ns(), found.info))
+        return found.inode
+
+    def read_nodelay(self, ends: Ends) -> tuple[int, bool] | None:
+        """The process that holds the other side's socket, and its TCP_NODELAY; None where they cannot be read."""
+        inode = self.look(ends)
+        self._known.wait(START_S)
+        if not AVAILABLE or self._roots is None:
             return None
         try:
-            reading = self._read(ends, anew)
-        except ProcessLookupError:
-            reading, self.fault = None, NOT_FOUND
+            found = self._owners.nodelay(self._roots(), inode) if inode else None
+            self.fault = NOT_FOUND if found is None else self.fault
         except Exception as error:
-            reading, self.fault = None, str(error) or type(error).__name__
-        if reading is not None:
-            self._holds[ends].note(reading)
-            if reading.bytes_sent or reading.not_sent:  # before that, its process may still set the option
-                self._nodelay[ends].append(reading.nodelay)
-        return reading
-
-    def _read(self, ends: Ends, anew: bool) -> SocketReading | None:
-        self._known.wait(START_S)
-        if self._roots is None:
-            return None
-        theirs, ours = ends
-        with self._reading:
-            at, port, readings = self._last
-            begun = time.monotonic()
-            if anew or begun - at > FRESH_S or port != ours:
-                readings = sockets_of(self._roots(), ours)
-                self._last = (time.monotonic(), ours, readings)
-        for reading in readings:
-            if reading.local_port == theirs:
-                return reading
-        self.fault = NOT_FOUND
-        return None
+            found, self.fault = None, str(error) or type(error).__name__
+        if found is not None:
+            self._nodelay[ends] = found[1]
+        return found
 
     @property
     def may_be_found(self) -> bool:
-        """False where nothing can be read, at any time."""
+        """False where TCP_NODELAY can never be read."""
         return self.fault in (None, NOT_FOUND)
 
     @property
     def any_read(self) -> bool:
         return bool(self._nodelay)
 
-    def nodelay(self, ends: Ends) -> list[bool]:
-        """Its readings; none where it was never read."""
-        return self._nodelay.get(ends, [])
+    def nodelay(self, ends: Ends) -> bool | None:
+        """Its reading; None where it was never read."""
+        return self._nodelay.get(ends)
 
     def lost(self, ends: Ends, since_ns: int, times_ns: Sequence[int]) -> tuple[int, Hold | None]:
         """The longest silence between the pieces of a message, and the longest hold.
 
         Bytes can also be held before the first piece, from `since_ns` on. None where the socket was not read in the silence.
         """
-        holds = self._holds[ends]
-        first = holds.ended(since_ns, times_ns[0]) or Hold()
+        first = self._held(ends, since_ns, times_ns[0]) or Hold()
         gap_ns, since_ns = max(((b - a, a) for a, b in pairwise(times_ns)), default=(0, 0))
-        between = holds.ended(since_ns, since_ns + gap_ns) if gap_ns else Hold()
+        between = self._held(ends, since_ns, since_ns + gap_ns) if gap_ns else Hold()
         held = first if between is None or first.ns > between.ns else between
         return gap_ns, None if between is None and not first.ns else held
+
+    def _held(self, ends: Ends, since_ns: int, until_ns: int) -> Hold | None:
+        """The hold at the end of this silence; None without a reading near its end.
+
+        Readings within the last 5 ms do not count: the bytes that end the silence may have left already.
+        """
+        within = [(at_ns, one) for at_ns, one in self._readings[ends] if since_ns <= at_ns < until_ns - LEFT_NS]
+        if not within or until_ns - within[-1][0] > UNSEEN_NS:
+            return None
+        begun_ns, before = since_ns or within[0][0], within[0][1]
+        for at_ns, one in within:
+            if not one.not_sent:
+                begun_ns, before = at_ns, one
+        last, took_ns = within[-1][1], until_ns - begun_ns
+        if not last.not_sent:
+            return Hold()
+        return Hold(took_ns, cause_of(last, before, took_ns / 1000, nodelay=bool(self.nodelay(ends))))

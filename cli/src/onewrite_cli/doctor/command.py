@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onewrite_lab.probe import NOT_ENDED
 from onewrite_lab.witness import tcpinfo
 
+from onewrite_cli.common.controls import request_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.common.origin import Origin
 from onewrite_cli.common.report import as_json
-from onewrite_cli.common.response import NOT_ENDED
+from onewrite_cli.common.stalls import Controls
 from onewrite_cli.common.terminal import progress, say
-from onewrite_cli.doctor.connection import ARMS, ONE, SPLIT, SPLIT_NODELAY, protocols_of, tls_context
 from onewrite_cli.doctor.measure import (
+    ARMS,
     FAR_APART_S,
+    ONE,
+    SPLIT,
+    SPLIT_NODELAY,
     STOP_AT,
     Line,
     Samples,
     Stopped,
     in_words,
     measure,
+    protocols_of,
     refusal,
     requests_per_line,
+    tls_context,
 )
 from onewrite_cli.doctor.report import Examination, as_data, as_text
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
 from onewrite_cli.doctor.verdict import diagnose, nothing_measured
 
-__all__ = ["DoctorOptions", "control_lines", "doctor", "examine"]
+__all__ = ["DoctorOptions", "doctor"]
 
 
 @dataclass
 class DoctorOptions:
-    """The options of the command line. `form` is text or json."""
+    """The options of the command line."""
 
     url: str
     post: str | None = None
@@ -46,65 +50,45 @@ class DoctorOptions:
     ca_file: Path | None = None
     timeout_s: float = 15.0
     yes: bool = False
-    form: str = "text"
+    format: str = "text"
 
 
 def doctor(options: DoctorOptions) -> ExitStatus:
-    """Examine and print. Raises CouldNotRun."""
-    seen = examine(options)
-    say(as_json(as_data(seen)) if options.form == "json" else as_text(seen))
-    return seen.diagnosis.exit_status
-
-
-def examine(options: DoctorOptions) -> Examination:
-    """Send the requests and judge them. Raises CouldNotRun."""
+    """Send the requests, judge them and print. Raises CouldNotRun."""
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
     ask(route, request, 1 + requests_per_line(options.samples) * len(ARMS), yes=options.yes)
     route = reached(route, options.timeout_s)
     protocols = protocols_of(route, options.ca_file, options.timeout_s) if route.tls else ["http/1.1"]
-    samples = Samples()
+    samples, controls = Samples(), Controls([], [])
     try:
         if "http/1.1" not in protocols:
             raise Stopped("the server speaks HTTP/2 only: the doctor sends HTTP/1.1, and sent nothing")
-        control = _measure(route, request, options, samples)
-        diagnosis = diagnose(samples, control, too_large=request.too_large)
+        controls += request_controls()
+        _measure(route, request, options, samples)
+        controls += request_controls()
+        diagnosis = diagnose(samples, controls, too_large=request.too_large)
     except Stopped as stopped:
         diagnosis = nothing_measured(str(stopped))
     notes = _notes(route, request, samples) if samples.sent else []
-    return Examination(route, request, protocols, samples, diagnosis, notes)
+    seen = Examination(route, request, protocols, samples, controls, diagnosis, notes)
+    say(as_json(as_data(seen)) if options.format == "json" else as_text(seen))
+    return diagnosis.exit_status
 
 
-def _measure(route: Route, request: DoctorRequest, options: DoctorOptions, samples: Samples) -> Samples:
-    """Fill `samples`, and return those of the control. Raises Stopped, CouldNotRun."""
+def _measure(route: Route, request: DoctorRequest, options: DoctorOptions, samples: Samples) -> None:
+    """Fill `samples`. Raises Stopped, CouldNotRun."""
     context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
     lines = [Line(arm, route, request, context, samples) for arm in ARMS]
     sending = f"sending to {route.authority}"
     try:
-        with progress(sending) as show, control_lines() as (control, control_samples):
+        with progress(sending) as show:
             _try_one(lines, options.timeout_s)
-            measure(
-                [*lines, *control],
-                options.samples,
-                options.timeout_s,
-                lambda number: show(f"{sending}: {number} of {options.samples} rounds"),
-            )
-            return control_samples
+            said = f"of {options.samples} rounds"
+            measure(lines, options.samples, options.timeout_s, lambda number: show(f"{sending}: {number} {said}"))
     finally:
         for line in lines:
             line.close()
-
-
-@contextlib.contextmanager
-def control_lines() -> Iterator[tuple[list[Line], Samples]]:
-    """A server of the doctor itself on loopback that delays its ACKs; its lines are measured in turn with the others."""
-    origin, samples = Origin("http"), Samples()
-    try:
-        route = route_to(origin.url, "none")
-        request = DoctorRequest.to(route, b"x" * 200, [])
-        yield [Line(arm, route, request, None, samples) for arm in (SPLIT, ONE)], samples
-    finally:
-        origin.close()
 
 
 def _try_one(lines: list[Line], timeout_s: float) -> None:
@@ -129,6 +113,8 @@ def _try_one(lines: list[Line], timeout_s: float) -> None:
 
 def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
     notes = []
+    if route.proxy is not None:
+        notes.append("the path goes through a proxy, which is the first hop: what it does towards the server is not seen")
     if request.method == "GET":
         notes.append("a GET was cut in its head; a server may treat a POST, cut before its body, otherwise: --post-bytes 200")
     if early := sum(sample.early for sample in samples.of(SPLIT, SPLIT_NODELAY)):
@@ -140,8 +126,4 @@ def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:
         notes.append("skipped: held bytes, causes and rtt need Linux's TCP_INFO; this verdict is by times alone")
     if samples.kept_alive is False:
         notes.append("the server closes every connection: each request was the first of its connection")
-    if samples.few_at_a_time:
-        notes.append("the server answers fewer than 4 connections at a time, so they were used in turn")
-    if route.proxy is not None:
-        notes.append("the first hop is the proxy: what it does towards the server cannot be seen from here")
     return notes

@@ -1,28 +1,26 @@
-"""Takes samples of all arms in turn, on one kept-alive connection each, and watches the kernel's send queue."""
+"""The four ways to send the same request, and their samples: taken in turn, on one kept-alive connection each."""
 
 from __future__ import annotations
 
 import http.client
-import select
 import ssl
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from onewrite_lab.witness import tcpinfo
+from onewrite_lab.probe import BadAnswer, Exchange, NotHttp, Probe, authority
 
 from onewrite_cli.common.exit_status import CouldNotRun
-from onewrite_cli.common.response import BadResponse, NotHttp
-from onewrite_cli.doctor.connection import Arm, Connection
+from onewrite_cli.common.proxies import credentials
 from onewrite_cli.doctor.request import DoctorRequest, Route
 
-__all__ = ["FAR_APART_S", "Line", "Sample", "Samples", "Stopped", "in_words", "measure", "refusal", "requests_per_line"]
+__all__ = ["ARMS", "ONE", "QUICK", "SPLIT", "SPLIT_NODELAY", "Arm", "Line", "Samples", "Stopped", "in_words", "measure"]
+__all__ += ["FAR_APART_S", "STOP_AT", "connected", "protocols_of", "refusal", "requests_per_line", "tls_context"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
 BLOCK = 3  # small, so that a moment in which the machine is busy meets every line
-FREE_S = 3.0  # the least that a new connection may wait for a thread of the server
 GIVE_UP = 3  # failures of an arm, and at least as many as were answered: the server does not take its requests
 #: The server does not want these requests, so no more are sent; and what helps.
 STOP_AT = {
@@ -39,7 +37,22 @@ PATIENCE, LEAST_S = 20, 2.0
 #: Between two writes: a relay that is slow to wake would join them, and hide what it does to two pieces.
 APART_S = 0.002
 FAR_APART_S = 0.02  # for a server that must not read both pieces at once, on a busy machine
-LOOK_S = 0.0005  # between two readings of the queue, while it holds something
+
+
+@dataclass(frozen=True)
+class Arm:
+    key: str
+    name: str
+    split: bool
+    nodelay: bool
+    quick: bool | None = None  # every segment of the answer is acknowledged at once
+
+
+SPLIT = Arm("split_nagle", "two writes, Nagle on", split=True, nodelay=False)
+SPLIT_NODELAY = Arm("split_nodelay", "two writes, TCP_NODELAY", split=True, nodelay=True)
+ONE = Arm("one_write", "one write", split=False, nodelay=True)
+QUICK = Arm("one_write_quickack", "one write, quick ACKs", split=False, nodelay=True, quick=True)
+ARMS = (SPLIT, SPLIT_NODELAY, ONE, QUICK)
 
 
 class Stopped(Exception):
@@ -53,115 +66,74 @@ def refusal(status: int) -> Stopped:
     return Stopped(f"the server answered {status} ({word}), so no more was sent: {help_}")
 
 
-@dataclass
-class Sample:
-    """Nanoseconds. `total` is without the pause between the writes, which a busy machine makes longer.
-
-    `held` begins when the last write had returned and ends when no byte was unsent.
-
-    `late` is how much later than meant the second write, or the first reading of the queue, was: a busy machine runs
-    something else in between, and an acknowledgement that came meanwhile leaves nothing to be held.
-    """
-
-    arm: str
-    status: int
-    total: int
-    wait: int  # last write to first byte of the answer
-    tail: int  # first to last byte of the answer
-    held: int | None
-    held_bytes: int | None
-    retransmits: int
-    rwnd_limited: int
-    min_rtt_us: int | None
-    keep_alive: bool
-    body: tuple[int, int] = (0, 0)  # the answer's size and checksum
-    late: int = 0
-    early: bool = False  # the answer began before the second write
-
-    def cause(self, line_ns: float) -> str | None:
-        """The name of a wait longer than `line_ns`, in the order of the contract (TIME-26)."""
-        if self.held is None or max(self.wait, self.held, self.tail) < line_ns:
-            return None
-        if self.held < line_ns:
-            return "server"
-        if self.rwnd_limited * 2 > self.held:
-            return "peer_window"
-        if self.retransmits:
-            return "retransmit"
-        return "nagle_delayed_ack" if self.arm == "split_nagle" else None
+def in_words(error: Exception) -> str:
+    """What became of a request, for a report."""
+    if isinstance(error, (TimeoutError, BadAnswer)) and str(error):
+        return str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def take(connection: Connection, request: DoctorRequest, timeout_s: float, apart_s: float) -> Sample:
-    """One request and its answer. Raises OSError."""
-    connection.begin(timeout_s)
-    before = tcpinfo.read(connection.socket)
-    started = time.monotonic_ns()
-    late, early, paused = 0, False, 0
-    if connection.arm.split:
-        connection.write(request.first)
-        between = time.monotonic_ns()
-        time.sleep(apart_s)
-        paused = time.monotonic_ns() - between
-        late = paused - int(apart_s * 1e9)
-        early = bool(select.select([connection.socket], [], [], 0)[0])
-        connection.write(request.second)
-    else:
-        connection.write(request.first + request.second)
-    written = time.monotonic_ns()
-    held_bytes = _not_sent(connection)
-    late += time.monotonic_ns() - written
-    held = _watch(connection, written) if held_bytes else held_bytes
-    response = connection.read(request.method)
-    after = tcpinfo.read(connection.socket)
-    both = (before, after) if before is not None and after is not None else None
-    return Sample(
-        arm=connection.arm.key,
-        status=response.status,
-        total=response.times_ns[-1] - started - paused,
-        wait=max(0, response.times_ns[0] - written),
-        tail=response.tail_ns,
-        held=held,
-        held_bytes=held_bytes,
-        retransmits=both[1].total_retrans - both[0].total_retrans if both else 0,
-        rwnd_limited=(both[1].rwnd_limited_us - both[0].rwnd_limited_us) * 1000 if both else 0,
-        min_rtt_us=after.min_rtt_us if after else None,
-        keep_alive=response.keep_alive,
-        body=response.body,
-        late=late,
-        early=early,
-    )
+def tls_context(ca_file: Path | None, protocols: list[str]) -> ssl.SSLContext:
+    """The system's authorities, or those of the file. Raises CouldNotRun."""
+    try:
+        context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+    except (OSError, ssl.SSLError) as error:
+        raise CouldNotRun(f"{ca_file}: {error}") from error
+    context.set_alpn_protocols(protocols)
+    return context
 
 
-def _not_sent(connection: Connection) -> int | None:
-    info = tcpinfo.read(connection.socket)
-    return None if info is None else info.not_sent
+def connected(route: Route, context: ssl.SSLContext | None, timeout_s: float, *, nodelay: bool = True) -> Probe:
+    """A connection along the route. Raises CouldNotRun when there is none."""
+    tunnel = b""
+    if route.proxy is not None and route.tls:
+        where, said = authority(route.host, route.port), credentials(route.proxy)
+        lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}", *([f"Proxy-Authorization: {said}"] if said else [])]
+        tunnel = ("\r\n".join(lines) + "\r\n\r\n").encode()
+    try:
+        return Probe(route.address, nodelay=nodelay, context=context, server_name=route.host, tunnel=tunnel, timeout_s=timeout_s)
+    except ssl.SSLCertVerificationError as error:
+        raise CouldNotRun(f"the certificate of {route.host} is not trusted: {error.verify_message}") from error
+    except (BadAnswer, ssl.SSLError) as error:
+        raise CouldNotRun(f"no TLS connection to {route.host} through {route.first_hop}: {error}") from error
+    except OSError as error:
+        raise CouldNotRun(f"{route.first_hop} does not take a connection: {error.strerror or error}") from error
 
 
-def _watch(connection: Connection, written_ns: int) -> int:
-    """The time that bytes stay in the send queue, or until the answer begins: it may be to half a request."""
-    while time.monotonic() < connection.deadline and _not_sent(connection):
-        if select.select([connection.socket], [], [], LOOK_S)[0]:
-            break
-    return time.monotonic_ns() - written_ns
+def protocols_of(route: Route, ca_file: Path | None, timeout_s: float) -> list[str]:
+    """Which HTTP versions a TLS server speaks, by ALPN (RFC 7301). Raises CouldNotRun when there is no TLS."""
+    chosen = _chosen(route, tls_context(ca_file, ["h2", "http/1.1"]), timeout_s)
+    if chosen != "h2":
+        return ["http/1.1"]
+    try:
+        return ["h2", "http/1.1"] if _chosen(route, tls_context(ca_file, ["http/1.1"]), timeout_s) == "http/1.1" else ["h2"]
+    except CouldNotRun:  # no_application_protocol (RFC 7301, 3.2)
+        return ["h2"]
+
+
+def _chosen(route: Route, context: ssl.SSLContext, timeout_s: float) -> str | None:
+    probe = connected(route, context, timeout_s)
+    assert isinstance(probe.socket, ssl.SSLSocket)
+    chosen = probe.socket.selected_alpn_protocol()
+    probe.close()
+    return chosen
 
 
 @dataclass
 class Samples:
-    """Those that count, and what happened beside them."""
+    """Those that count, by arm, and what happened beside them."""
 
-    taken: list[Sample] = field(default_factory=list)
+    taken: dict[str, list[Exchange]] = field(default_factory=lambda: defaultdict(list))
     sent: int = 0
     answered: Counter[str] = field(default_factory=Counter)  # by arm, counted or not
     statuses: Counter[int] = field(default_factory=Counter)
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # by arm
     slowest_s: float = 0.0
     unanswered: bool = False  # one ran into its time limit
-    few_at_a_time: bool = False  # the server answers fewer connections at a time than there are arms
     kept_alive: bool | None = None
 
-    def of(self, *arms: Arm) -> list[Sample]:
-        keys = [arm.key for arm in arms]
-        return [sample for sample in self.taken if sample.arm in keys]
+    def of(self, *arms: Arm) -> list[Exchange]:
+        return [one for arm in arms for one in self.taken[arm.key]]
 
     def failed(self, *arms: Arm) -> list[str]:
         return [what for arm in arms for what in self.failures[arm.key]]
@@ -176,27 +148,27 @@ class Line:
     request: DoctorRequest
     context: ssl.SSLContext | None
     samples: Samples
-    connection: Connection | None = None
+    probe: Probe | None = None
     used: int = 0  # requests on this connection
     apart_s: float = APART_S
 
     def close(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+        if self.probe is not None:
+            self.probe.close()
+            self.probe = None
 
-    def once(self, timeout_s: float) -> Sample:
+    def once(self, timeout_s: float) -> Exchange:
         """One request. Raises CouldNotRun where no server listens, OSError where it is not answered."""
-        samples = self.samples
-        if self.connection is None:
-            self.connection = Connection(self.route, self.arm, self.context, timeout_s)
-            self.used = 0
+        samples, request = self.samples, self.request
+        if self.probe is None:
+            self.probe, self.used = connected(self.route, self.context, timeout_s, nodelay=self.arm.nodelay), 0
         if samples.unanswered:
             timeout_s = min(timeout_s, max(LEAST_S, PATIENCE * samples.slowest_s))
         samples.sent += 1
         self.used += 1
+        pieces = [request.first, request.second] if self.arm.split else [request.first + request.second]
         try:
-            sample = take(self.connection, self.request, timeout_s, self.apart_s)
+            made = self.probe.exchange(pieces, request.method, gap_s=self.apart_s, quick=self.arm.quick, timeout_s=timeout_s)
         except OSError as error:
             self.close()
             samples.unanswered = samples.unanswered or isinstance(error, TimeoutError)
@@ -204,22 +176,22 @@ class Line:
                 raise CouldNotRun(str(error)) from error
             raise
         samples.answered[self.arm.key] += 1
-        samples.statuses[sample.status] += 1
-        samples.slowest_s = max(samples.slowest_s, sample.total / 1e9)
+        samples.statuses[made.status] += 1
+        samples.slowest_s = max(samples.slowest_s, made.total_ns / 1e9)
         if self.used > 1:
             samples.kept_alive = True
-        if not sample.keep_alive:
+        if not made.keep_alive:
             self.close()
             samples.kept_alive = samples.kept_alive or False
-        return sample
+        return made
 
     def several(self, warm_up: int, counted: int, timeout_s: float) -> None:
         """So many requests, of which the first count nothing; fewer where the server does not take this arm's."""
         samples, failures, answered = self.samples, self.samples.failures[self.arm.key], 0
         while answered < warm_up + counted and len(failures) < max(GIVE_UP, samples.answered[self.arm.key]):
-            fresh = self.connection is None
+            fresh = self.probe is None
             try:
-                sample = self.once(timeout_s)
+                made = self.once(timeout_s)
             except OSError as error:
                 # A server may close an idle connection at any time: that alone is no failure.
                 if fresh or isinstance(error, TimeoutError):
@@ -227,9 +199,9 @@ class Line:
                 continue
             answered += 1
             if answered > warm_up:
-                samples.taken.append(sample)
-            if sample.status in (STOP_SPLIT_AT if self.arm.split else STOP_AT):
-                raise refusal(sample.status)
+                samples.taken[self.arm.key].append(made)
+            if made.status in (STOP_SPLIT_AT if self.arm.split else STOP_AT):
+                raise refusal(made.status)
 
 
 def requests_per_line(rounds: int) -> int:
@@ -244,49 +216,12 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
     does so when requests and answers follow each other closely, as a busy client's do).
     """
     try:
-        few = any(_needs_others_closed(line, lines, timeout_s) for line in lines)
-        warm_up, block = (WARM_UP, rounds) if few else (1, BLOCK)
-        for line in lines if not few else ():
-            line.several(WARM_UP - 1, 0, timeout_s)
-        for begin in range(0, rounds, block):
+        for line in lines:
+            line.several(WARM_UP, 0, timeout_s)
+        for begin in range(0, rounds, BLOCK):
             said(begin)
             for line in lines:
-                if few:
-                    _close(other for other in lines if other is not line)
-                line.several(warm_up, min(block, rounds - begin), timeout_s)
+                line.several(1, min(BLOCK, rounds - begin), timeout_s)
     finally:
-        _close(lines)
-
-
-def _close(lines: Iterable[Line]) -> None:
-    for line in lines:
-        line.close()
-
-
-def _needs_others_closed(line: Line, lines: list[Line], timeout_s: float) -> bool:
-    """The first request of a line. True if it is answered only when no other connection is open: a thread serves each."""
-    samples = line.samples
-    try:
-        line.once(min(timeout_s, max(FREE_S, PATIENCE * samples.slowest_s)))
-        return False
-    except (OSError, CouldNotRun) as error:
-        late = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
-        if not late or all(other.connection is None for other in lines):
-            if isinstance(error, CouldNotRun):
-                raise
-            return False
-        what = in_words(error)
-    _close(lines)
-    try:
-        line.once(timeout_s)
-        samples.few_at_a_time = True
-    except OSError:
-        samples.failures[line.arm.key].append(what)
-    return samples.few_at_a_time
-
-
-def in_words(error: Exception) -> str:
-    """What became of a request, for a report."""
-    if isinstance(error, (TimeoutError, BadResponse)) and str(error):
-        return str(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        for line in lines:
+            line.close()

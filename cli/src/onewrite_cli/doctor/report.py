@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
 from onewrite_cli.common.report import header
+from onewrite_cli.common.stalls import Controls
 from onewrite_cli.common.terminal import table, wrapped
-from onewrite_cli.doctor.measure import Samples
+from onewrite_cli.doctor.measure import ARMS, Arm, Samples
 from onewrite_cli.doctor.request import DoctorRequest, Route
-from onewrite_cli.doctor.verdict import ArmFigures, Diagnosis
+from onewrite_cli.doctor.verdict import Diagnosis, cause_of, failures_of
 
 __all__ = ["Examination", "as_data", "as_text"]
-
-OF_THE_DIAGNOSIS = ("headline", "why", "signs", "cures", "server_splits", "ack_delay_ms", "min_rtt_ms")
-OF_AN_ARM = ("samples", "total_ms", "wait_ms", "tail_ms", "held_ms", "held_bytes", "cause", "refused")
 
 
 @dataclass
@@ -25,8 +26,30 @@ class Examination:
     request: DoctorRequest
     protocols: list[str]
     samples: Samples
+    controls: Controls
     diagnosis: Diagnosis
     notes: list[str]
+
+    def figures(self, arm: Arm) -> dict[str, Any]:
+        """Of one arm, medians in ms; `refused` counts failures, and statuses of 400 and above."""
+        taken = self.samples.taken[arm.key]
+        held = [one.held_ns for one in taken if one.held_ns is not None]
+        causes = Counter(cause_of(one, arm.key, self.diagnosis.line_ns) for one in taken)
+        return {
+            "samples": len(taken),
+            "total_ms": _ms(one.total_ns for one in taken),
+            "wait_ms": _ms(one.wait_ns for one in taken),
+            "tail_ms": _ms(one.tail_ns for one in taken),
+            "held_ms": _ms(held),
+            "held_bytes": max((one.held_bytes or 0 for one in taken), default=0) if held else None,
+            "cause": causes.most_common(1)[0][0] if causes else None,
+            "refused": failures_of(self.samples, arm.key)[0],
+        }
+
+
+def _ms(values: Iterable[int]) -> float | None:
+    numbers = list(values)
+    return round(median(numbers) / 1e6, 3) if numbers else None
 
 
 def as_text(seen: Examination) -> str:
@@ -36,37 +59,31 @@ def as_text(seen: Examination) -> str:
     statuses = ", ".join(f"{status} ({count})" for status, count in sorted(samples.statuses.items()))
     keep = {True: "yes", False: "no", None: "not seen"}[samples.kept_alive]
     rtt = f"{diagnosis.min_rtt_ms:.2f} ms" if diagnosis.min_rtt_ms is not None else "not seen"
-    lines = wrapped(f"{diagnosis.first_hop}: {diagnosis.headline}")
+    lines = [] if diagnosis.findings else wrapped(f"{diagnosis.verdict}: {diagnosis.headline}")
+    for one in diagnosis.findings:
+        lines += wrapped(f"{one.word}: {one.headline}")
     lines += wrapped(f"{request.method}{body} {route.shown}; first hop: {route.first_hop}", "", "  ")
     sent = f"{samples.sent} requests, status {statuses or 'none'}; keep-alive: {keep}"
     lines += wrapped(f"{sent}; protocols: {', '.join(seen.protocols)}; rtt {rtt}", "", "  ")
-    if any(arm.samples for arm in diagnosis.arms):
-        lines += ["", *_table(diagnosis.arms)]
-        split, single = (arm.total_ms for arm in diagnosis.control)
-        lines += [
-            *wrapped(f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {single:.1f} ms", "", "  "),
-            "",
-        ]
-    for text in (*diagnosis.why, *diagnosis.signs):
-        if text != diagnosis.headline:
-            lines += wrapped(text)
-    if not diagnosis.signs and diagnosis.first_hop in ("EXPOSED", "safe"):
-        lines += wrapped("behind the first hop: no sign of a stall; nothing more can be seen from here")
+    if any(samples.taken.values()):
+        split, whole = (median(times or [0]) / 1e6 for times in (seen.controls.split_ns, seen.controls.whole_ns))
+        beside = f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {whole:.1f} ms"
+        lines += ["", *_table(seen), *wrapped(beside, "", "  "), ""]
+    for one in diagnosis.findings:
+        lines += [*wrapped(f"{one.word} ({one.count} of {one.of}): {one.why}"), *wrapped(f"cure: {one.cure}", "", "  ")]
     for note in seen.notes:
         lines += wrapped(f"note: {note}", "", "  ")
-    for cure in diagnosis.cures:
-        lines += wrapped(f"cure: {cure}", "", "  ")
     return "\n".join(lines)
 
 
-def _table(arms: list[ArmFigures]) -> list[str]:
+def _table(seen: Examination) -> list[str]:
     rows = [["ms, median", "n", "total", "wait", "tail", "held", "bytes", "cause", "refused"]]
-    for arm in arms:
-        times = [f"{value:.1f}" if arm.samples else "-" for value in (arm.total_ms, arm.wait_ms, arm.tail_ms)]
-        held = "-" if arm.held_ms is None else f"{arm.held_ms:.1f}"
-        counts = [str(arm.held_bytes or "-"), arm.cause or "-", str(arm.refused or "-")]
-        rows.append([arm.arm.name, str(arm.samples), *times, held, *counts])
-    if not any(arm.refused for arm in arms):
+    for arm in ARMS:
+        of = seen.figures(arm)
+        times = ["-" if of[name] is None else f"{of[name]:.1f}" for name in ("total_ms", "wait_ms", "tail_ms", "held_ms")]
+        counts = [str(of[name] or "-") for name in ("held_bytes", "cause", "refused")]
+        rows.append([arm.name, str(of["samples"]), *times, *counts])
+    if all(row[-1] == "-" for row in rows[1:]):
         rows = [row[:-1] for row in rows]
     return table(rows, "<>>>>>><>"[: len(rows[0])], (6, 7, 1, 4, 3))
 
@@ -75,17 +92,20 @@ def as_data(seen: Examination) -> dict[str, Any]:
     diagnosis, samples = seen.diagnosis, seen.samples
     return {
         **header("onewrite doctor", diagnosis.exit_status),
-        "verdict": diagnosis.first_hop,
+        "verdict": diagnosis.verdict,
+        "headline": diagnosis.headline,
+        "findings": [asdict(one) for one in diagnosis.findings],
         "url": seen.route.shown,
         "method": seen.request.method,
         "body_bytes": seen.request.body_bytes,
         "first_hop": seen.route.first_hop,
+        "ack_delay_ms": diagnosis.ack_delay_ms,
+        "min_rtt_ms": diagnosis.min_rtt_ms,
         "requests": samples.sent,
+        "statuses": {str(status): count for status, count in sorted(samples.statuses.items())},
         "keep_alive": samples.kept_alive,
         "protocols": seen.protocols,
+        "control": {"split_ms": _ms(seen.controls.split_ns), "whole_ms": _ms(seen.controls.whole_ns)},
+        "arms": {arm.key: seen.figures(arm) for arm in ARMS},
         "notes": seen.notes,
-        **{field: getattr(diagnosis, field) for field in OF_THE_DIAGNOSIS},
-        "statuses": {str(status): count for status, count in sorted(samples.statuses.items())},
-        "control": dict(zip(("split_ms", "single_ms"), (arm.total_ms for arm in diagnosis.control), strict=True)),
-        "arms": {arm.arm.key: {field: getattr(arm, field) for field in OF_AN_ARM} for arm in diagnosis.arms},
     }

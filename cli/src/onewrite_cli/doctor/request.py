@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import ipaddress
 import socket
 import sys
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult
+
+from onewrite_lab.probe import authority
 
 from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import CouldNotRun
-from onewrite_cli.common.origin import authority
+from onewrite_cli.common.proxies import credentials, port_of, proxy_for, split_url
 from onewrite_cli.common.terminal import tell
 
 __all__ = ["DoctorRequest", "Route", "ask", "reached", "read_body", "route_to"]
@@ -62,35 +62,20 @@ class Route:
         return f"http://{self.authority}{path}" if self.proxy and not self.tls else path
 
     @property
-    def authorization(self) -> str | None:
-        return _basic(self.url)
-
-    @property
-    def proxy_authorization(self) -> str | None:
-        return _basic(self.proxy) if self.proxy else None
-
-    @property
     def first_hop(self) -> str:
         """In words, without credentials."""
         where = authority(*self.address)
         return f"the proxy {authority(self.proxy.hostname or '', self.hop_port)} ({where})" if self.proxy else where
 
 
-def _basic(url: SplitResult) -> str | None:
-    """The credentials of `user:password@` (RFC 7617)."""
-    if url.username is None:
-        return None
-    user = f"{unquote(url.username)}:{unquote(url.password or '')}"
-    return "Basic " + base64.b64encode(user.encode()).decode()
-
-
 def route_to(url: str, proxy: str) -> Route:
     """`proxy` is env, none or a URL. Raises CouldNotRun."""
-    target = _split(url, ("http", "https"))
-    host = target.hostname or ""
-    port = _port(target)
-    through = _proxy(target, proxy)
-    hop_host, hop_port = (through.hostname or "", _port(through)) if through else (host, port)
+    target = split_url(url, ("http", "https"))
+    host, port = target.hostname or "", port_of(target)
+    through = None
+    if proxy != "none":
+        through = proxy_for(target.scheme, host, port) if proxy == "env" else split_url(proxy, ("http",))
+    hop_host, hop_port = (through.hostname or "", port_of(through)) if through else (host, port)
     addresses = _resolve(hop_host)
     try:
         everyone = (*addresses, *(_resolve(host) if through else ()))
@@ -110,34 +95,6 @@ def reached(route: Route, timeout_s: float) -> Route:
         else:
             return dataclasses.replace(route, addresses=(address,))
     raise CouldNotRun("; ".join(refused))
-
-
-def _split(text: str, schemes: tuple[str, ...]) -> SplitResult:
-    try:
-        url = urlsplit(text)
-        url.port  # noqa: B018 (raises ValueError where it is not a port)
-    except ValueError as error:
-        raise CouldNotRun(f"{text}: {error}") from error
-    if url.scheme not in schemes or not url.hostname:
-        raise CouldNotRun(f"{text} is no {' or '.join(schemes)} URL")
-    if any(ord(character) <= 32 or ord(character) == 127 for character in text):
-        raise CouldNotRun("the URL holds a space or a control character")
-    return url
-
-
-def _port(url: SplitResult) -> int:
-    return url.port or (443 if url.scheme == "https" else 80)
-
-
-def _proxy(target: SplitResult, choice: str) -> SplitResult | None:
-    if choice == "none":
-        return None
-    if choice != "env":
-        return _split(choice, ("http",))
-    if any(map(urllib.request.proxy_bypass, (target.netloc.rpartition("@")[2], target.hostname or ""))):
-        return None
-    found = urllib.request.getproxies_environment().get(target.scheme)
-    return _split(found if "://" in found else f"http://{found}", ("http",)) if found else None
 
 
 def _resolve(host: str) -> tuple[str, ...]:
@@ -172,10 +129,10 @@ class DoctorRequest:
         method = "GET" if body is None else "POST"
         lines = [f"{method} {route.target} HTTP/1.1", f"Host: {route.authority}"]
         rest = [f"User-Agent: onewrite-doctor/{__version__}", "Accept: */*", *_checked(headers)]
-        if route.proxy is not None and not route.tls and route.proxy_authorization:
-            rest.append(f"Proxy-Authorization: {route.proxy_authorization}")
-        if route.authorization and not any(header.lower().startswith("authorization:") for header in headers):
-            rest.append(f"Authorization: {route.authorization}")
+        if not route.tls and (said := credentials(route.proxy)):
+            rest.append(f"Proxy-Authorization: {said}")
+        if (said := credentials(route.url)) and not any(header.lower().startswith("authorization:") for header in headers):
+            rest.append(f"Authorization: {said}")
         if body is None:
             first = ("\r\n".join(lines) + "\r\n").encode()
             return cls(method, first, ("\r\n".join(rest) + "\r\n\r\n").encode(), 0)
@@ -193,7 +150,7 @@ def _checked(headers: list[str]) -> list[str]:
     for header in headers:
         name, colon, value = header.partition(":")
         if not colon or not name.strip() or any(ord(character) < 32 for character in header):
-            raise CouldNotRun(f"--header {header!r}: write 'Name: value'")
+            raise CouldNotRun("--header: write 'Name: value'")
         if name.strip().lower() in OWN_HEADERS:
             raise CouldNotRun(f"--header {name}: the doctor writes it itself")
         try:

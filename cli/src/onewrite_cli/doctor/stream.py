@@ -7,6 +7,7 @@ for one, in turn: a source that changes its pace does so for both.
 from __future__ import annotations
 
 import http.client
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,18 +15,18 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from onewrite_lab.probe import Probe
 from onewrite_lab.stall import CONTROL_SHARE, control_line
 
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
-from onewrite_cli.common.response import begin_response
 from onewrite_cli.common.terminal import progress, say, table, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
-from onewrite_cli.doctor.connection import ONE, Connection, tls_context
+from onewrite_cli.doctor.measure import connected, tls_context
 from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
 
-__all__ = ["Arrivals", "Verdict", "judge_stream", "stream"]
+__all__ = ["Arrivals", "Events", "Verdict", "judge_stream", "stream"]
 
 FEWEST, FEWEST_GAPS = 8, 4  # arrivals, and gaps with one kind of ACK
 SEVERAL = 2  # events in an arrival
@@ -42,7 +43,7 @@ SHORTEST_NS = 300_000_000
 
 CURES = {
     "NAGLE": (
-        "the server itself: TCP_NODELAY on accepted connections (`onewrite serve` says whether it is)",
+        "the server itself: TCP_NODELAY on accepted connections (`onewrite check -- SERVER {port}` says whether it is)",
         "HAProxy: option http-no-delay",
         "nginx: tcp_nodelay on, its default, which somebody has switched off",
         "a relay of your own: TCP_NODELAY on both sides, or one write per event",
@@ -64,6 +65,38 @@ CURES = {
         "a gateway or function platform between: switch its response buffering off, or go past it",
     ),
 }
+
+
+LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class Events:
+    """Counts the events of an event stream (HTML standard, 9.2.6): a blank line ends one; a line ends in CR, LF or CRLF.
+
+    Of any other stream each line that ends in `}` is one.
+    """
+
+    def __init__(self, *, of_lines: bool) -> None:
+        self._of_lines, self._open, self._begun, self._cr = of_lines, b"", False, False
+
+    def count(self, data: bytes) -> int:
+        """The events that end in this piece."""
+        if self._cr and data.startswith(b"\n"):  # the second half of a CRLF
+            data = data[1:]
+        self._cr = data.endswith(b"\r")
+        *lines, rest = LINE_END.split(data)
+        ended = 0
+        for number, line in enumerate(lines):
+            line = (self._open if number == 0 else b"") + line
+            if self._of_lines:
+                ended += line.endswith(b"}")
+            elif line:
+                self._begun = self._begun or not line.startswith(b":")  # else a comment
+            else:
+                ended, self._begun = ended + self._begun, False
+        rest = (b"" if lines else self._open) + rest
+        self._open = rest[:1] + rest[-1:]  # all that is asked of a line
+        return ended
 
 
 @dataclass
@@ -118,39 +151,37 @@ def stream(options: DoctorOptions) -> ExitStatus:
     route = reached(route, options.timeout_s)
     context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
     with progress("the controls") as show:
-        split_ns, single_ns = answer_controls()
+        controls = answer_controls()
         show(f"reading {route.authority}, {options.timeout_s:g} s at most")
-        connection = Connection(route, ONE, context, options.timeout_s)
+        probe = connected(route, context, options.timeout_s)
         try:
-            read = _read(connection, request, options.timeout_s)
+            read = _read(probe, request, options.timeout_s)
         finally:
-            connection.close()
-    *_, problem = control_line(split_ns, single_ns)
+            probe.close()
+    *_, problem = control_line(controls.split_ns, controls.whole_ns)
+    stall_ns = median(controls.split_ns)
     if read.status >= 400:
         verdict = Verdict("unknown", f"the server answered {read.status}, and no more was sent")
     elif problem:
         verdict = Verdict("unknown", problem)
     else:
-        verdict = judge_stream(read, median(split_ns))
-    say(as_json(_as_data(route, read, verdict, median(split_ns))) if options.form == "json" else _as_text(route, read, verdict))
+        verdict = judge_stream(read, stall_ns)
+    say(as_json(_as_data(route, read, verdict, stall_ns)) if options.format == "json" else _as_text(route, read, verdict))
     return verdict.exit_status
 
 
-def _read(connection: Connection, request: DoctorRequest, timeout_s: float) -> Arrivals:
+def _read(probe: Probe, request: DoctorRequest, timeout_s: float) -> Arrivals:
     """One answer, until it ends or the time is over."""
     arrivals = Arrivals()
-    begun = time.monotonic_ns()
-    connection.begin(timeout_s)
+    begun, deadline = time.monotonic_ns(), time.monotonic() + timeout_s
     try:
-        connection.write(request.first + request.second)
-        response, received = begin_response(connection.socket, request.method, connection.deadline, quick=False)
-        arrivals.status = response.status
-        mark = b"\n\n" if response.headers.get_content_type() == "text/event-stream" else b"}\n"
-        tail = b""
-        while data := response.read1(1 << 16):
-            arrivals.add(received.times_ns[-1] - begun, len(data), (tail + data).count(mark), quick=bool(received.quick))
+        probe.socket.sendall(request.first + request.second)
+        answer, received = probe.begin(request.method, quick=False, deadline=deadline)
+        arrivals.status = answer.status
+        events = Events(of_lines=answer.headers.get_content_type() != "text/event-stream")
+        while data := answer.read1(1 << 16):
+            arrivals.add(received.times_ns[-1] - begun, len(data), events.count(data), quick=bool(received.quick))
             received.quick = len(arrivals.times_ns) // BLOCK % 2 == 1
-            tail = data[-1:] if data[-1:] == mark[:1] and not data.endswith(mark) else b""
         arrivals.ended = True
     except TimeoutError as error:
         if not arrivals.status:

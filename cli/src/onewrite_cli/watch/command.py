@@ -14,9 +14,9 @@ from typing import Any
 from onewrite_lab.witness import AVAILABLE, WitnessError
 
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
-from onewrite_cli.common.holds import COSTS_TIME, IN_WORDS
 from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.run import background
+from onewrite_cli.common.sockets import COSTS_TIME, IN_WORDS
 from onewrite_cli.common.terminal import counted, say, table, wrapped
 from onewrite_cli.watch.sockets import HOLD_MS, WatchedSocket, Watcher
 

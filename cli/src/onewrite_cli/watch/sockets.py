@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onewrite_lab.witness import SocketReading
+from onewrite_lab.probe import authority
+from onewrite_lab.witness import SocketReading, connections
 
-from onewrite_cli.common.holds import COSTS_TIME, cause_of, sockets_of
-from onewrite_cli.common.origin import authority
 from onewrite_cli.common.run import name_of
+from onewrite_cli.common.sockets import COSTS_TIME, cause_of
 
 __all__ = ["HOLD_MS", "WatchedSocket", "Watcher"]
 
@@ -77,7 +77,7 @@ class WatchedSocket:
             self._holding = ""
             return
         at, free = self._free
-        cause = cause_of(reading, free, (now - at) * 1e6)
+        cause = cause_of(reading, free, (now - at) * 1e6, nodelay=reading.nodelay)
         if cause != self._holding:  # a hold is what it is at its end
             self.causes -= Counter([self._holding])
             self.causes[cause] += 1
@@ -97,7 +97,7 @@ class Watcher:
 
     def sample(self) -> None:
         """Raises WitnessError, and ProcessLookupError when the process has ended."""
-        readings = sockets_of(self._roots(), 0)
+        readings = _connections_of(self._roots())
         listening: set[int] | None = None
         before, self._open = self._open, {}
         for reading in readings:
@@ -121,6 +121,18 @@ class Watcher:
         for watched in before.values():
             watched.open = False
         self.samples += 1
+
+
+def _connections_of(roots: list[int]) -> list[SocketReading]:
+    """Those of these processes and their children. Raises WitnessError, ProcessLookupError when the only one has ended."""
+    readings: list[SocketReading] = []
+    for root in roots:
+        try:
+            readings += connections(root, 0)
+        except ProcessLookupError:
+            if len(roots) == 1:
+                raise
+    return readings
 
 
 def _listening_ports(pid: int) -> set[int]:
