@@ -1,13 +1,15 @@
 /**
- * The version of undici, and the private names of it that are used. Outside the supported range, or where such a name
- * is missing, everything stays stock, and one warning says so.
+ * Which undici this is, and the two private names of it that are used: a client's function that makes its connections,
+ * and the method of a pool or client that gets a request after its handler was brought into one style. Outside the
+ * supported range, or where a name is missing, everything stays undici's, with one warning.
  */
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
+import { warnOnce } from './errors.js'
 
-/** @returns {string} '' where it cannot be read, as in a bundle; such a version is taken as supported */
+/** @returns {string} '' where it cannot be read, as in a bundle: such a version is taken as supported */
 function readVersion () {
   try {
     // Not by require(), which would keep it in its cache.
@@ -19,58 +21,72 @@ function readVersion () {
 
 /**
  * The ranges of the peer dependency in package.json. Below them undici waits 1 to 500 ms before it uses a kept
- * connection again (undici issues 5493, 5600, 5707); above them the factory and handler interfaces are unknown.
+ * connection again (undici issues 5493, 5600, 5707). Above them its interfaces are unknown.
+ * @internal
  * @param {string} version
  */
-export function isSupported (version) {
+export function isInRange (version) {
   const [major = 0, minor = 0, patch = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
-  const least = major === 7 ? [29, 1] : major === 8 ? [10, 1] : null
-  if (least === null) return false
+  const least = { 7: [29, 1], 8: [10, 1] }[major]
+  if (least === undefined) return false
   const [leastMinor = 0, leastPatch = 0] = least
   return minor > leastMinor || (minor === leastMinor && patch >= leastPatch)
 }
 
 /**
- * @param {object} dispatcher of any copy of undici
+ * @internal
+ * @param {any} object of any copy of undici
  * @param {string} name
- * @returns {symbol | undefined} its private property of that name
+ * @returns {symbol | undefined} the private property of that name, its own or of its classes
  */
-export function privateSymbol (dispatcher, name) {
-  return Object.getOwnPropertySymbols(dispatcher).find((symbol) => symbol.description === name)
+export function privateSymbol (object, name) {
+  for (let from = object; from; from = Object.getPrototypeOf(from)) {
+    const symbol = Object.getOwnPropertySymbols(from).find(({ description }) => description === name)
+    if (symbol !== undefined) return symbol
+  }
+  return undefined
 }
 
-/** Under it a client has the function that makes its connections. @returns {symbol | undefined} */
-function findConnector () {
-  const client = /** @type {any} */ (new undici.Client('http://localhost'))
-  const symbol = privateSymbol(client, 'connector')
-  return symbol !== undefined && typeof client[symbol] === 'function' ? symbol : undefined
+/** @param {any} object @param {string} name @returns {symbol | undefined} the private method of that name */
+function privateMethod (object, name) {
+  const symbol = privateSymbol(object, name)
+  return symbol !== undefined && typeof object[symbol] === 'function' ? symbol : undefined
+}
+
+/** @returns {any} null where undici is a mock */
+function makeClient () {
+  try {
+    return new undici.Client('http://localhost')
+  } catch {
+    return null
+  }
 }
 
 const version = readVersion()
-const missing = version !== '' && !isSupported(version)
+const client = makeClient()
+const connector = privateMethod(client, 'connector')
+const dispatch = privateMethod(client, 'dispatch')
+const missing = version !== '' && !isInRange(version)
   ? `it supports undici >=7.29.1 <8 and >=8.10.1 <9, and this is ${version}`
-  : findConnector() === undefined ? 'clients of this undici have no connector' : undefined
+  : connector === undefined || dispatch === undefined ? 'this undici has other private names' : undefined
 
-/** Of undici; version '' where it cannot be read. */
-export const base = { version, supported: missing === undefined, missing }
-
-/** Where a client of undici has its connector. */
-export const kConnector = findConnector() ?? Symbol('no connector')
+/** @internal */
+export const kConnector = connector ?? Symbol('no connector')
+/** @internal */
+export const kDispatch = dispatch ?? Symbol('no dispatch')
 
 /**
- * undici 8 calls `onRequestSent` of handlers with a controller, undici 7 only of handlers of the older style. Its
- * version may be hidden by a bundle, so a name that undici 8 alone has tells them apart; bundlers refuse to import such
- * a name.
+ * Within undici 8 each handler has a controller. Within undici 7 each handler is of the older style. The version may be
+ * hidden by a bundle, so a name that undici 8 alone has tells them apart; bundlers refuse to import such a name.
+ * @internal
  */
-export const callsControllersWhenSent = Reflect.has(undici, 'Dispatcher1Wrapper')
+export const hasControllers = Reflect.has(undici, 'Dispatcher1Wrapper')
 
-let warned = false
+/** Of undici; version '' where it cannot be read. @internal */
+export const base = { version, supported: missing === undefined }
 
-/** @returns {boolean} false with one warning, the first time */
-export function baseIsSupported () {
-  if (!base.supported && !warned) {
-    warned = true
-    process.emitWarning(`onewrite stays off: ${missing}`, { code: 'ONEWRITE_UNSUPPORTED_BASE' })
-  }
+/** @internal @returns {boolean} false, with one warning */
+export function isBaseSupported () {
+  if (!base.supported) warnOnce('ONEWRITE_UNSUPPORTED_BASE', `onewrite stays off: ${missing}`)
   return base.supported
 }

@@ -1,8 +1,24 @@
-/** Errors of this package, and the kind of any error of the base libraries. */
+/** Errors and warnings of this package, and the kind of any error of undici, node:http, axios and got. */
 
-/** @param {string} message */
+/**
+ * @param {string} message
+ * @returns {TypeError} code `ONEWRITE_INVALID_OPTION`
+ */
 export function invalidOption (message) {
   return Object.assign(new TypeError(message), { code: 'ONEWRITE_INVALID_OPTION' })
+}
+
+/** @type {Set<string>} */
+const warned = new Set()
+
+/**
+ * A warning of the process, once for each code.
+ * @param {string} code @param {string} message
+ */
+export function warnOnce (code, message) {
+  if (warned.has(code)) return
+  warned.add(code)
+  process.emitWarning(message, { code })
 }
 
 /**
@@ -10,40 +26,25 @@ export function invalidOption (message) {
  *   ErrorKind
  */
 
-/** @type {Record<string, ErrorKind>} */
-const KINDS = {
-  ENOTFOUND: 'dns',
-  EAI_AGAIN: 'dns',
-  EAI_FAIL: 'dns',
-  ECONNREFUSED: 'connect',
-  EHOSTUNREACH: 'connect',
-  ENETUNREACH: 'connect',
-  EADDRNOTAVAIL: 'connect',
-  ETIMEDOUT: 'timeout',
-  UND_ERR_CONNECT_TIMEOUT: 'timeout',
-  UND_ERR_HEADERS_TIMEOUT: 'timeout',
-  UND_ERR_BODY_TIMEOUT: 'timeout',
-  UND_ERR_CLOSED: 'pool',
-  UND_ERR_DESTROYED: 'pool',
-  ECONNRESET: 'reset',
-  EPIPE: 'closed',
-  EPROTO: 'tls',
-  UND_ERR_SOCKET: 'closed',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'closed',
-  HPE_INVALID_EOF_STATE: 'closed',
-  UND_ERR_HEADERS_OVERFLOW: 'protocol',
-  UND_ERR_RES_EXCEEDED_MAX_SIZE: 'protocol',
-  UND_ERR_PRX_TLS: 'tls',
-  UND_ERR_ABORTED: 'cancelled',
-  ABORT_ERR: 'cancelled',
-  // Of axios and got.
-  ERR_CANCELED: 'cancelled',
-  ERR_ABORTED: 'cancelled'
+/** The codes of each kind. */
+const CODES = {
+  dns: ['ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL'],
+  connect: ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL'],
+  tls: ['EPROTO', 'UND_ERR_PRX_TLS'],
+  pool: ['UND_ERR_CLOSED', 'UND_ERR_DESTROYED'],
+  timeout: ['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'],
+  reset: ['ECONNRESET'],
+  closed: ['EPIPE', 'UND_ERR_SOCKET', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'HPE_INVALID_EOF_STATE'],
+  protocol: ['UND_ERR_HEADERS_OVERFLOW', 'UND_ERR_RES_EXCEEDED_MAX_SIZE'],
+  // The last two are those of axios and got.
+  cancelled: ['UND_ERR_ABORTED', 'ABORT_ERR', 'ERR_CANCELED', 'ERR_ABORTED']
 }
+/** @type {Map<string, any>} */
+const KINDS = new Map(Object.entries(CODES).flatMap(([kind, codes]) => codes.map((code) => [code, kind])))
 
 /**
- * The kind of an error, as named in spec/events.yaml. Also reads `cause` and the parts of an AggregateError. Cannot
- * throw: a caller may abort with any value, also one whose every property throws.
+ * The kind of an error (spec/events.yaml). Reads `cause` and the parts of an AggregateError too. Cannot throw: a
+ * program may abort with any value, also one whose every property throws.
  * @param {any} error
  * @returns {ErrorKind}
  */
@@ -51,31 +52,32 @@ export function errorKind (error) {
   try {
     for (let depth = 0; depth < 5 && error !== null && typeof error === 'object'; depth++) {
       const kind = ownKind(error)
-      if (kind !== null) return kind
+      if (kind !== undefined) return kind
       error = error.cause ?? error.errors?.[0]
     }
   } catch {}
   return 'other'
 }
 
-/** @param {any} error @returns {ErrorKind | null} null: its cause may have a kind */
-function ownKind (error) {
-  const { code, name } = error
-  const message = String(error.message)
-  // The proxy refused the tunnel. undici gives this error the code of a caller's abort.
-  if (code === 'UND_ERR_ABORTED' && message.startsWith('Proxy response')) return 'connect'
+/** @param {any} error @returns {ErrorKind | undefined} undefined: its cause may have a kind */
+function ownKind ({ code, name, message, syscall, cause }) {
+  const text = String(message)
+  // The proxy refused the tunnel. undici gives this error the code of a program's abort.
+  if (code === 'UND_ERR_ABORTED' && text.startsWith('Proxy response')) return 'connect'
   // Node gives a peer that closes during the handshake the code of a reset.
-  if (code === 'ECONNRESET' && message.includes('before secure TLS connection')) return 'tls'
+  if (code === 'ECONNRESET' && text.includes('before secure TLS connection')) return 'tls'
   if (name === 'TimeoutError') return 'timeout'
   // node:http puts the reason of an AbortSignal into `cause`.
-  if (name === 'AbortError') return error.cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'
+  if (name === 'AbortError') return cause?.name === 'TimeoutError' ? 'timeout' : 'cancelled'
   if (name === 'HTTPParserError') return code === 'HPE_INVALID_EOF_STATE' ? 'closed' : 'protocol'
-  if (typeof code !== 'string') return null
+  if (typeof code !== 'string') return undefined
   // node:http uses ECONNRESET for a reset and for a FIN. This message means a FIN.
-  if (message === 'socket hang up') return 'closed'
-  // axios uses this code for an expired timeout; from the kernel, with a syscall, it is a reset.
-  if (code === 'ECONNABORTED') return error.syscall === undefined ? 'timeout' : 'reset'
-  if (Object.hasOwn(KINDS, code)) return /** @type {ErrorKind} */ (KINDS[code])
+  if (text === 'socket hang up') return 'closed'
+  // A missing Unix socket.
+  if (code === 'ENOENT' && syscall === 'connect') return 'connect'
+  // axios uses this code for an expired timeout. From the kernel, with a syscall, it is a reset.
+  if (code === 'ECONNABORTED') return syscall === undefined ? 'timeout' : 'reset'
+  if (KINDS.has(code)) return KINDS.get(code)
   if (code.startsWith('HPE_')) return 'protocol'
-  return /^ERR_(TLS|SSL|OSSL)|CERT|SIGNATURE/.test(code) ? 'tls' : null
+  return /^ERR_(TLS|SSL|OSSL)|CERT|SIGNATURE/.test(code) ? 'tls' : undefined
 }

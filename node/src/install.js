@@ -1,109 +1,78 @@
 /** Makes the runtime's fetch, and every undici call without a dispatcher of its own, use our Agent. */
 
-import { CURRENT, globalDispatchers, LEGACY } from './undici/before.js'
 import * as undici from 'undici'
-import { base } from './base-version.js'
-import { copyOf, resolveConfig } from './config.js'
-import { guardStatus } from './http/guard.js'
-import { hookFailures, mergeHooks, switchHooksOff } from './timing/hooks.js'
-import { Agent } from './undici/agents.js'
-import { kConfig } from './undici/dispatch.js'
-import { configOf } from './undici/factory.js'
-import { placeForOurs } from './undici/global.js'
+import { base, isBaseSupported } from './base-version.js'
+import { kHooks, readOptions } from './config.js'
+import { warnOnce } from './errors.js'
+import { isGuarding } from './http/guard.js'
+import { hide } from './patch.js'
+import { hookFailures } from './timing/hooks.js'
+import { globalDispatchers, kInstalled, placeForOurs, restoreGlobalDispatchers, whyLeft } from './undici/global.js'
 import { VERSION } from './version.js'
 
-/** @typedef {import('./timing/hooks.js').Hooks} Hooks */
-/** @typedef {import('./undici/agents.js').AgentOptions} AgentOptions */
-/** @typedef {import('./undici/global.js').Place} Place */
+/** @typedef {import('./undici/agent.js').AgentOptions} AgentOptions */
 
 /**
- * What stands in for the dispatcher that was there before, and is put back.
- * @type {{agent: any, place: Place, previous: {legacy: any, current: any}} | null}
+ * Ours, and what it stands in for.
+ * @type {{agent: any, isTimed: boolean, place: import('./undici/global.js').Place,
+ *   before: {legacy: any, current: any}} | null}
  */
 let installed = null
-/** The class of the global dispatcher that `install()` left in its place. @type {string | null} */
+/** Why the global dispatcher was left in its place. @type {string | null} */
 let left = null
 /** The options of all calls of `install()`. @type {AgentOptions} */
 let options = {}
-/** The hooks of each call of `install()`. @type {Set<Hooks>} */
-const hooksOfCalls = new Set()
-/** All of them, read at the start of each request by every Agent that was installed. @type {Hooks | null} */
-let hooksOfAll = null
-
-/** One call of `install()`. */
-export class Installation {
-  #hooks
-
-  /** @internal @param {Hooks | null} hooks */
-  constructor (hooks) { this.#hooks = hooks }
-
-  /**
-   * Takes away the hooks of this call of `install()`, and no others. Its options stay, until another call replaces them
-   * or `uninstall()` ends them all.
-   * @returns {boolean} false when it has no hooks, or they were taken away before
-   */
-  remove () {
-    const removed = this.#hooks !== null && hooksOfCalls.delete(this.#hooks)
-    hooksOfAll = mergeHooks([...hooksOfCalls])
-    return removed
-  }
-}
+/** The hooks of all calls of `install()`, read at the end of each request by every Agent that was installed. */
+const hooks = /** @type {import('./config.js').Hook[]} */ ([])
 
 /**
  * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too: an Agent in the place
  * of undici's default Agent, an EnvHttpProxyAgent in the place of the one of NODE_USE_ENV_PROXY. Any other dispatcher
- * stays, with one warning: it was chosen. `status()` says which.
+ * stays, with one warning: the program chose it. `status()` says which.
  *
- * Called again, it adds its hooks to those that are there, and its options replace those that it names. With
+ * Called again, it adds its hook to those that are there, and its other options replace those that it names. With
  * `disabled: true`, or `ONEWRITE_DISABLED=true`, it is an `uninstall()`.
  * @param {AgentOptions} [added]
- * @returns {Installation} whose `remove()` takes the hooks of this call away
+ * @returns {() => boolean} takes the hook of this call away, and no other; false: it is not there
  * @throws {TypeError} code `ONEWRITE_INVALID_OPTION`
  */
 export function install (added = {}) {
-  const { onTiming, listener, ...given } = copyOf(added)
-  const all = { ...options, ...given }
-  const { disabled, hooks } = configOf({ ...all, onTiming, listener })
+  const { onTiming = null, ...others } = added
+  const all = { ...options, ...others }
+  const { disabled } = readOptions({ ...all, onTiming })
+  const none = () => false
   if (disabled) {
     uninstall()
-    return new Installation(null)
+    return none
   }
-  const timed = hooks !== null || hooksOfCalls.size > 0
-  const current = isCurrent()
-  const place = current && installed !== null ? installed.place : placeForOurs()
-  const suits = current && Object.keys(given).length === 0 && (!timed || installed?.agent[kConfig].timed)
-  // It throws for a bad option of undici's; nothing is changed then.
-  const agent = suits || place.Class === undefined ? null : agentFor(place, all, timed)
-  options = all
-  // It also ends the hooks that were set before, of this and of each dispatcher.
-  const { hooksDisabled } = resolveConfig(all)
-  switchHooksOff(hooksDisabled)
-  if (hooksDisabled) hooksOfCalls.clear()
-  if (hooks !== null) hooksOfCalls.add(hooks)
-  hooksOfAll = mergeHooks([...hooksOfCalls])
-  if (place.Class === undefined) leave(String(place.found))
-  if (agent !== null) {
-    const previous = current && installed !== null ? installed.previous : globalDispatchers()
-    installed = { agent, place, previous }
-    left = null
+  if (!isBaseSupported()) return none
+  const current = isCurrent() ? installed : null
+  const place = current?.place ?? placeForOurs()
+  if ('found' in place) {
+    left = whyLeft(place.found)
+    warnOnce('ONEWRITE_DISPATCHER_LEFT', `onewrite leaves the global dispatcher as it is: ${left}`)
+    return none
+  }
+  // Each call has a hook of its own, so that the same function can be there twice.
+  const hook = onTiming === null ? null : (/** @type {any} */ record) => onTiming(record)
+  const isTimed = hook !== null || hooks.length > 0
+  if (current === null || Object.keys(others).length > 0 || (isTimed && !current.isTimed)) {
+    const { Class, options: ofPlace } = place
+    // It throws for a bad option of undici's. Nothing is changed then.
+    const agent = new Class({ ...ofPlace, ...all, ...(isTimed && { [kHooks]: hooks }) })
+    hide(agent, kInstalled, true)
+    installed = { agent, isTimed, place, before: current?.before ?? globalDispatchers() }
     undici.setGlobalDispatcher(agent)
   }
-  return new Installation(hooks)
-}
-
-/** @param {string} name of the class of the global dispatcher */
-function leave (name) {
-  if (left === name) return
-  left = name
-  const message = `onewrite leaves the global dispatcher as it is: ${howToUseOurs(name)}`
-  process.emitWarning(message, { code: 'ONEWRITE_DISPATCHER_LEFT' })
-}
-
-/** @param {string} name of a class of undici */
-function howToUseOurs (name) {
-  const ours = ['ProxyAgent', 'EnvHttpProxyAgent', 'RetryAgent'].includes(name) ? name : 'Agent'
-  const how = name === 'MockAgent' ? 'new MockAgent({ agent: new Agent() })' : `new ${ours}(…) with the same options`
-  return `the program chose it (class ${name}); use ${how}, with the class ${ours} of onewrite`
+  options = all
+  left = null
+  if (hook === null) return none
+  hooks.push(hook)
+  return () => {
+    const index = hooks.indexOf(hook)
+    if (index >= 0) hooks.splice(index, 1)
+    return index >= 0
+  }
 }
 
 /**
@@ -113,21 +82,12 @@ function howToUseOurs (name) {
  * @returns {boolean} false when nothing was installed, or when someone has set another dispatcher since: that one stays
  */
 export function uninstall () {
+  const isOurs = isCurrent()
+  if (isOurs && installed !== null) restoreGlobalDispatchers(installed.before)
   options = {}
-  switchHooksOff(false)
-  hooksOfCalls.clear()
-  hooksOfAll = left = null
-  if (installed === null) return false
-  const { legacy, current } = installed.previous
-  const undo = isCurrent()
-  installed = null
-  if (!undo) return false
-  undici.setGlobalDispatcher(current ?? legacy)
-  // undici 8 keeps two, one of them wrapped, and wraps again when set: put back the same objects. Where Node's undici 6
-  // was loaded first there was only one. The other cannot be deleted; undefined is to undici as absent.
-  if (legacy !== undefined) Object.assign(globalThis, { [LEGACY]: legacy })
-  if (CURRENT in globalThis) Object.assign(globalThis, { [CURRENT]: current })
-  return true
+  hooks.length = 0
+  installed = left = null
+  return isOurs
 }
 
 function isCurrent () {
@@ -144,20 +104,19 @@ function isCurrent () {
  *   no version where it cannot be read, as in a bundle
  * @property {string} runtime
  * @property {Record<string, string>} patches each thing that is changed: `on`, or why it is not
- * @property {import('./config.js').Config} options of `install()`; without it, of the environment
+ * @property {{disabled: boolean, observe: boolean}} options of `install()`; without it, of the environment
  * @property {number} hooks how many hooks `install()` was given
  * @property {number} hookErrors how many hooks have failed
  */
 
 /** @returns {Status} */
 export function status () {
-  const config = resolveConfig(options)
+  const { disabled, observe } = readOptions(options)
   const { version, supported } = base
-  const disabled = config.disabled ? 'ONEWRITE_DISABLED is set' : undefined
-  const offBecause = disabled ?? (supported ? undefined : 'this version of undici is not supported')
-  /** @param {keyof typeof config} option */
-  const unless = (option, otherwise = 'on') => offBecause ?? (config[option] ? `${option} is true` : otherwise)
-  const wire = config.observe ? 'observe is true' : 'on'
+  const offBecause = disabled
+    ? 'disabled is true'
+    : supported ? undefined : 'this version of undici is not supported'
+  const wire = offBecause ?? (observe ? 'observe is true' : 'on')
   return {
     version: VERSION,
     enabled: offBecause === undefined,
@@ -166,27 +125,18 @@ export function status () {
     runtime: `Node ${process.versions.node}`,
     patches: {
       'fetch and undici without a dispatcher': offBecause ?? stateOfFetch(),
-      'http.client.request.created (guardNodeHttp)': guardStatus(),
-      'socket.setNoDelay of each connection': unless('nodelayDisabled', wire),
-      'socket.write, socket.uncork of each connection': unless('coalesceDisabled', wire),
-      '_write, _writev of sockets; push in node:http (timing)': unless('hooksDisabled', 'waits for a hook')
+      'http.client.request.created (guardNodeHttp)': isGuarding() ? 'on' : 'not called',
+      'socket.setNoDelay of each connection': wire,
+      'socket.write, socket.uncork of each connection': wire
     },
-    options: config,
-    hooks: hooksOfAll === null ? 0 : hooksOfAll.timings.length + hooksOfAll.listeners.length,
+    options: { disabled, observe },
+    hooks: hooks.length,
     hookErrors: hookFailures()
   }
 }
 
 function stateOfFetch () {
-  if (left !== null) return `left as it is: ${howToUseOurs(left)}`
+  if (left !== null) return `left as it is: ${left}`
   if (installed === null) return 'not installed'
   return isCurrent() ? 'on' : 'another dispatcher was set since'
-}
-
-/** @param {Place} place @param {AgentOptions} given @param {boolean} timed its clients take times */
-function agentFor ({ Class = Agent, options }, given, timed) {
-  const { hooks, ...config } = configOf(given, true, given.connect)
-  // Hooks are asked for at each call.
-  const own = { ...config, timed, get hooks () { return hooksOfAll } }
-  return new Class(/** @type {any} */ ({ ...options, ...given, [kConfig]: own }))
 }

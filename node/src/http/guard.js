@@ -7,8 +7,8 @@
  */
 
 import diagnosticsChannel from 'node:diagnostics_channel'
-import { resolveConfig, setsNoDelay } from '../config.js'
-import { setNoDelay } from '../patch.js'
+import { readOptions } from '../config.js'
+import { setNoDelay } from '../wire/nodelay.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 /**
@@ -31,23 +31,20 @@ function onRequest ({ request }) {
 
 /**
  * Sets TCP_NODELAY on the socket of each request of node:http and node:https from now on, except for agents made with
- * `noDelay: false`. On Node 22.12 and later a `request.setNoDelay(false)` overrides it. With `ONEWRITE_DISABLED=true`,
- * `ONEWRITE_NODELAY_DISABLED=true` or `ONEWRITE_OBSERVE=true` it does nothing.
+ * `noDelay: false`. On Node 22.12 and later a `request.setNoDelay(false)` overrides it. With `ONEWRITE_DISABLED=true`
+ * or `ONEWRITE_OBSERVE=true` it does nothing.
  * @returns {boolean} true while it is on
  */
 export function guardNodeHttp () {
-  if (!setsNoDelay(resolveConfig())) return false
+  const { disabled, observe } = readOptions()
+  if (disabled || observe) return false
   if (!guarding) diagnosticsChannel.subscribe(CHANNEL, onRequest)
   guarding = true
   return true
 }
 
-/** @returns {string} `on`, or why it is not */
-export function guardStatus () {
-  const { disabled, nodelayDisabled, observe } = resolveConfig()
-  const off = disabled ? 'ONEWRITE_DISABLED is set' : nodelayDisabled ? 'ONEWRITE_NODELAY_DISABLED is set' : null
-  return guarding ? 'on' : off ?? (observe ? 'ONEWRITE_OBSERVE is set' : 'not called')
-}
+/** @internal @returns {boolean} */
+export function isGuarding () { return guarding }
 
 /** Undoes `guardNodeHttp()`. Connections that have TCP_NODELAY keep it. */
 export function unguardNodeHttp () {

@@ -1,192 +1,331 @@
 /**
- * The record of a call (spec/events.yaml, `record`): views that read what was noted while it ran. They have no setters,
- * so each hook gets the same. Nothing of the base library can be reached from them.
+ * One request on its way, and its record. The handlers of undici and the listener of node:http are its subclasses: they
+ * call it at the moments of a request. Its own properties are the record, so that a program can log, spread and copy
+ * it; they are complete when a hook gets it. Everything else is private.
  */
 
+import { errorKind } from '../errors.js'
 import { nowNs, unixNs } from './clock.js'
-import { urlOf } from './redact.js'
+import { callHooksLater } from './hooks.js'
 
-/** @typedef {import('./call.js').Call} Call */
-/** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive' | 'total'} Phase */
+/** @typedef {import('node:async_hooks').AsyncResource} AsyncResource */
+/** @typedef {import('../errors.js').ErrorKind} ErrorKind */
+/** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
+/** @typedef {'queue' | 'dns' | 'connect' | 'tls' | 'send' | 'wait' | 'receive'} Phase */
+/**
+ * @typedef {'queueStart' | 'queueEnd' | 'dnsStart' | 'dnsEnd' | 'connectStart' | 'connectEnd' | 'tlsStart' | 'tlsEnd' |
+ *   'connectionAcquired' | 'requestStart' | 'requestEnd' | 'responseStart' | 'headersEnd' | 'responseEnd' |
+ *   'connectionReleased'} EventName
+ */
 
-const PHASES = /** @type {const} */ (['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive'])
-/** @type {(keyof Timing)[]} */
-const OF_CALL = ['id', 'method', 'url', 'outcome', 'errorKind', 'errorPhase', 'startedAtUnixNs', 'startedAtMonoNs',
-  'totalNs']
-/** Values of the last attempt, which the record of the call has too. @type {(keyof Attempt & keyof Timing)[]} */
-const SHORTCUTS = ['status', 'connId', 'reused', 'proxy',
-  'queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs', 'receiveNs']
-/** @type {(keyof Attempt)[]} */
-const OF_ATTEMPT = ['index', 'outcome', 'status', 'connId', 'reused', 'queueNs', 'dnsNs', 'connectNs', 'tlsNs',
-  'sendNs', 'waitNs', 'receiveNs', 'idleNs', 'connRequests', 'proxy', 'bytesSent', 'writes', 'bytesReceived', 'totalNs']
+/** @type {Phase[]} */
+const PHASES = ['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive']
 
-/** @type {(values: Values) => Call} */
-let callOf
+/**
+ * The record of one request (spec/events.yaml). Times are integer nanoseconds. What did not happen is undefined.
+ */
+export class TimingRecord {
+  method = ''
+  /** Scheme, host, port if given, path: without user, password, query and fragment. @type {string | undefined} */
+  url = undefined
+  /** As the program saw it. @type {Outcome} */
+  outcome = 'ok'
+  /** Of the final answer, where its head was read. @type {number | undefined} */
+  status = undefined
+  /** @type {ErrorKind | undefined} */
+  errorKind = undefined
+  /** The phase in which it failed. @type {Phase | undefined} */
+  errorPhase = undefined
+  /** 1, 2, … of a request that undici 8's RetryAgent sends again. @type {number | undefined} */
+  resend = undefined
+  /** Number of the connection, unique in this thread. @type {number | undefined} */
+  connId = undefined
+  /** The connection had carried a request before. @type {boolean | undefined} */
+  reused = undefined
+  /** How long a reused connection had been idle. @type {number | undefined} */
+  idleNs = undefined
+  /** Requests on this connection, this one included. @type {number | undefined} */
+  connRequests = undefined
+  /** `host:port` of the proxy that the connection goes or would have gone through. @type {string | undefined} */
+  proxy = undefined
+  /** Head and body, before TLS. Absent over HTTP/2 and in a pipeline. @type {number | undefined} */
+  bytesSent = undefined
+  /** Of the body, as they were read, before decompression. @type {number | undefined} */
+  bytesReceived = undefined
+  /** From the call until its connection was being made, or was free. @type {number | undefined} */
+  queueNs = undefined
+  /** Name lookup. @type {number | undefined} */
+  dnsNs = undefined
+  /** TCP handshake. Behind a tunnelling proxy also the CONNECT exchange. @type {number | undefined} */
+  connectNs = undefined
+  /** TLS handshake. @type {number | undefined} */
+  tlsNs = undefined
+  /** From the connection at hand until the socket had taken the last byte. @type {number | undefined} */
+  sendNs = undefined
+  /** From there until the first byte of the final answer was read; node:http: its head. @type {number | undefined} */
+  waitNs = undefined
+  /** First until last byte of the answer. @type {number | undefined} */
+  receiveNs = undefined
+  totalNs = 0
+  /** Wall clock at the start, since 1970, exact to 1 ms. */
+  startedAtUnixNs = 0
+  /** Clock of `process.hrtime()` at the start. */
+  startedAtMonoNs = 0
 
-/** What an attempt has, and the record of a call from its last attempt. A phase that did not happen is absent. */
-class Values {
-  #call
+  /** What happened when, in order; times of the clock of `process.hrtime()`. @returns {[EventName, number][]} */
+  get events () { return [] }
 
-  /** @internal @param {Call} call */
-  constructor (call) { this.#call = call }
-
-  static { callOf = (values) => values.#call }
-
-  /** @returns {Call | undefined} */
-  get #attempt () { return this instanceof Timing ? this.#call.lastAttempt : this.#call }
-  /** Status code of the final response. */
-  get status () { return this.#attempt?.status }
-  /** Number of the connection, unique in this thread. */
-  get connId () { return this.#attempt?.connId }
-  /** True: the connection had carried a request before. */
-  get reused () { return this.#attempt?.reused }
-  /** `host:port` of the proxy through which the connection goes, or would have gone. */
-  get proxy () { return this.#attempt?.proxy }
-  /** Waiting for a connection, ns. */
-  get queueNs () { return phase(this.#attempt, 'queue') }
-  /** Name lookup, ns. */
-  get dnsNs () { return phase(this.#attempt, 'dns') }
-  /** TCP handshake; behind a tunnelling proxy also the CONNECT exchange, ns. */
-  get connectNs () { return phase(this.#attempt, 'connect') }
-  /** TLS handshake, ns. */
-  get tlsNs () { return phase(this.#attempt, 'tls') }
-  /** First byte handed to the kernel until the last write returned, ns. */
-  get sendNs () { return phase(this.#attempt, 'send') }
-  /** Last write returned until the first byte of the final response was read, ns. */
-  get waitNs () { return phase(this.#attempt, 'wait') }
-  /** First until last byte of the response, ns. */
-  get receiveNs () { return phase(this.#attempt, 'receive') }
-}
-
-/** One try of a call. */
-export class Attempt extends Values {
-  /** 0, 1, … */
-  get index () { return callOf(this).index }
-  /** Absent while it runs. */
-  get outcome () { return /** @type {Outcome} */ (callOf(this).outcome) }
-  /** The phase in which it failed. */
-  get errorPhase () { return callOf(this).errorPhase }
-  /** How long a reused connection had been idle, ns. */
-  get idleNs () { return callOf(this).idleNs }
-  /** Requests on this connection, this one included. */
-  get connRequests () { return callOf(this).connRequests }
-  /** Head and body as passed to the socket (before TLS), bytes. */
-  get bytesSent () { return callOf(this).bytesSent }
-  /** Writes to the socket that carried the request. */
-  get writes () { return callOf(this).writes }
-  /** Body bytes of the response as read (before decompression). */
-  get bytesReceived () { return callOf(this).responseStartNs === 0 ? undefined : callOf(this).bytesReceived }
-  /** The whole attempt, ns; absent while it runs. */
-  get totalNs () { return phase(callOf(this), 'total') }
-  /** What `console.log()` shows. */
-  [Symbol.for('nodejs.util.inspect.custom')] () { return canonical(this, OF_ATTEMPT) }
-}
-
-export class Timing extends Values {
-  /** The id given with `withTimingId()`. */
-  get id () { return callOf(this).id }
-  get method () { return callOf(this).method }
-  /** Without passwords and secrets of the query. */
-  get url () { return urlOf(callOf(this).origin, callOf(this).path) }
-  /** As the caller saw it; absent while the call runs. */
-  get outcome () { return /** @type {Outcome} */ (callOf(this).closed ? callOf(this).outcome : undefined) }
-  get errorKind () { return callOf(this).errorKind }
-  /** The phase in which the call failed. */
-  get errorPhase () { return callOf(this).errorPhase }
-  /** The final status that the caller got, or that of the last attempt. @returns {number | undefined} */
-  get status () { return callOf(this).status ?? super.status }
-  /** Wall clock at the start, ns since 1970 (exact to 256 ns). */
-  get startedAtUnixNs () { return unixNs(callOf(this).startNs) }
-  /** Monotonic clock at the start, ns. */
-  get startedAtMonoNs () { return callOf(this).startNs }
-  /** The whole call, ns; until now while it runs. */
-  get totalNs () { return (callOf(this).closed ? callOf(this).endNs : nowNs()) - callOf(this).startNs }
-
-  /** One per try, in order. Empty when an interceptor such as undici's cache answered. @returns {readonly Attempt[]} */
-  get attempts () {
-    const calls = callOf(this).attempts ?? [callOf(this)]
-    return Object.freeze(calls.map((call) => (call.view ??= new Attempt(call))))
-  }
-
-  /** The last attempt. @returns {Attempt | undefined} */
-  get last () {
-    return this.attempts.at(-1)
-  }
-
-  /**
-   * One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`.
-   * Its form: spec/testdata/README.md.
-   */
-  toString () {
-    const { last, totalNs, proxy } = this
-    const phases = PHASES.filter((name) => last?.[`${name}Ns`] !== undefined)
-      .map((name) => `${name} ${inMs(last?.[`${name}Ns`] ?? 0)}`).join(', ')
-    const connection = last?.connId === undefined ? '' : `; ${last.reused ? 'reused' : 'new'} conn ${last.connId}`
-    const tries = this.attempts.length > 1 ? `; attempt ${this.attempts.length}` : ''
-    const through = proxy === undefined ? '' : ` via proxy ${proxy}`
-    const times = `${inMs(totalNs)} ms${through}${phases === '' ? '' : `: ${phases}`}`
-    return `${this.method} ${this.url} ${result(this)} in ${times}${connection}${tries}`
-  }
-
-  /**
-   * The record for `JSON.stringify()`, with the names that all languages share (spec/schemas/timing-v1.schema.json) and
-   * with the values of the last attempt beside those of the call.
-   */
+  /** The record for `JSON.stringify()`, with the snake_case names that all languages share. */
   toJSON () {
-    const attempts = this.attempts.map((attempt) => canonical(attempt, OF_ATTEMPT))
-    return { ...canonical(this, [...OF_CALL, ...SHORTCUTS]), attempts }
+    /** @type {Record<string, string | number | boolean>} */
+    const fields = {}
+    for (const [name, value] of Object.entries(this)) {
+      if (value !== undefined) fields[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = value
+    }
+    return fields
+  }
+
+  /** One line for a reader: `POST http://… 200 in 1.9 ms: connect 0.4, send 0.1, wait 1.2, receive 0.1; new conn 3`. */
+  toString () {
+    const { method, url, status, outcome, errorKind, errorPhase, totalNs, proxy, connId, reused, resend } = this
+    const why = [outcome === 'error' && errorKind, errorPhase && `in ${errorPhase}`].filter(Boolean).join(' ')
+    const result = outcome === 'ok' ? [status ?? 'ok'] : [status, outcome, why && `(${why})`]
+    const phases = PHASES.map((name) => [name, this[`${name}Ns`]]).filter(([, ns]) => ns !== undefined)
+      .map(([name, ns]) => `${name} ${inMs(Number(ns))}`).join(', ')
+    return [method, url, ...result, 'in', inMs(totalNs), 'ms'].filter(Boolean).join(' ') +
+      (proxy === undefined ? '' : ` via proxy ${proxy}`) + (phases === '' ? '' : `: ${phases}`) +
+      (connId === undefined ? '' : `; ${reused ? 'reused' : 'new'} conn ${connId}`) +
+      (resend === undefined ? '' : `; resend ${resend}`)
   }
 
   /** What `console.log()` shows. */
   [Symbol.for('nodejs.util.inspect.custom')] () { return this.toString() }
 }
 
+/** @internal */
+export class Exchange extends TimingRecord {
+  #hooks
+  #origin
+  #path
+  // Moments, ns; 0: not reached.
+  #acquiredNs = 0
+  #sentNs = 0
+  #firstByteNs = 0
+  #headNs = 0
+  #lastByteNs = 0
+  #endNs = 0
+  /** The base library has passed the whole request to the socket. */
+  #passed = false
+  /** What the socket had been given before; -1: its bytes are not of this request alone. */
+  #bytesBefore = -1
+  /** Until the end. @type {Connection | null} */
+  #connection = null
+  /** Of the connection, where it was made for this request. @type {import('./connection.js').Steps | null} */
+  #steps = null
+
+  /**
+   * The request begins: a connection is asked for.
+   * @param {import('../config.js').Hook[]} hooks
+   * @param {string} method
+   * @param {string} origin as the program gave it
+   * @param {string} path or a whole URL, for a proxy that forwards
+   */
+  constructor (hooks, method, origin, path) {
+    super()
+    this.#hooks = hooks
+    this.#origin = origin
+    this.#path = path
+    this.method = method
+    this.startedAtUnixNs = unixNs()
+    this.startedAtMonoNs = nowNs()
+  }
+
+  /**
+   * It is about to be written, or was passed to a socket that has just connected.
+   * @param {Connection | null} connection null: it is not known
+   */
+  acquired (connection) {
+    if (this.#endNs !== 0) return
+    const now = nowNs()
+    // undici sends a request of a pipeline again when its connection breaks.
+    if (this.#acquiredNs !== 0) {
+      this.#passed = false
+      this.#firstByteNs = this.#sentNs = 0
+    }
+    this.#acquiredNs = now
+    if (this.#passed) this.#sentNs = now
+    if (connection === null) return
+    const { socket, exchange } = connection
+    this.#connection = connection
+    this.connId = connection.id
+    this.proxy ??= connection.proxy
+    this.reused = connection.requests > 0
+    this.connRequests = ++connection.requests
+    // What node:http passes to a socket that connects is of its first request.
+    this.#bytesBefore = socket.alpnProtocol === 'h2' ? -1 : this.reused || !this.#passed ? socket.bytesWritten : 0
+    if (exchange !== null && exchange !== this) exchange.#bytesBefore = -1
+    else if (connection.releasedNs !== 0) this.idleNs = now - connection.releasedNs
+    if (!this.reused && connection.startNs >= this.startedAtMonoNs) this.#steps = connection.steps
+    connection.exchange = this
+  }
+
+  /** The base library has passed the last byte to the socket. */
+  passed () {
+    this.#passed = true
+    if (this.#connection === null) return
+    const { socket } = this.#connection
+    // What the kernel does not take at once it has taken when the socket drains.
+    if (socket.writableNeedDrain) socket.once('drain', () => this.#sent())
+    else this.#sent()
+  }
+
+  #sent () {
+    // An answer that came early ends the sending: the rest is in no phase.
+    if (this.#firstByteNs === 0 && this.#endNs === 0) this.#sentNs = nowNs()
+  }
+
+  /** The first byte of an answer was read. */
+  firstByte () {
+    if (this.#firstByteNs === 0) this.#firstByteNs = nowNs()
+  }
+
+  /** The head of an answer was read. @param {number} status */
+  head (status) {
+    // An interim answer is not the answer.
+    if (status < 200 && status !== 101) {
+      this.#firstByteNs = 0
+      return
+    }
+    if (this.#endNs !== 0) return
+    this.#headNs = nowNs()
+    if (this.#firstByteNs === 0) this.#firstByteNs = this.#headNs
+    this.status = status
+    // The subclasses count.
+    this.bytesReceived = 0
+    this.#countSent()
+  }
+
+  #countSent () {
+    if (this.#connection === null || this.#bytesBefore < 0 || this.bytesSent !== undefined) return
+    const bytes = this.#connection.socket.bytesWritten - this.#bytesBefore
+    if (bytes >= 0) this.bytesSent = bytes
+  }
+
+  /** The last byte of the answer was read. */
+  lastByte () {
+    if (this.#lastByteNs === 0 && this.#headNs !== 0) this.#lastByteNs = nowNs()
+  }
+
+  /** @param {AsyncResource | null} [scope] see `callHooksLater` */
+  succeeded (scope = null) {
+    if (this.#endNs === 0) this.#end(this.#lastByteNs || nowNs(), scope)
+  }
+
+  /**
+   * @param {any} error
+   * @param {boolean} byProgram it gave the request up
+   * @param {AsyncResource | null} [scope] see `callHooksLater`
+   * @param {Connection | null} [connecting] the connection that may be being made for it
+   */
+  failed (error, byProgram, scope = null, connecting = null) {
+    if (this.#endNs !== 0) return
+    const now = nowNs()
+    const kind = errorKind(error)
+    this.errorKind = byProgram && kind !== 'timeout' ? 'cancelled' : kind
+    this.outcome = this.errorKind === 'cancelled' ? 'cancelled' : 'error'
+    this.errorPhase = this.#failedPhase(kind, connecting, now)
+    this.#end(now, scope)
+  }
+
+  /** @param {ErrorKind} kind @param {Connection | null} connecting @param {number} now @returns {Phase | undefined} */
+  #failedPhase (kind, connecting, now) {
+    if (this.#firstByteNs !== 0) return 'receive'
+    if (this.#acquiredNs !== 0) return this.#sentNs === 0 ? 'send' : 'wait'
+    if (connecting !== null) {
+      this.proxy ??= connecting.proxy
+      if (connecting.requests === 0 && connecting.startNs >= this.startedAtMonoNs) {
+        this.#steps = connecting.stepsUntil(now)
+        if (!connecting.ready) return this.#steps.last
+      }
+    }
+    // The base library refused the request.
+    return kind === 'other' ? undefined : 'queue'
+  }
+
+  /** @param {number} now @param {AsyncResource | null} scope */
+  #end (now, scope) {
+    this.#endNs = now
+    this.#countSent()
+    this.url = urlOf(this.#origin, this.#path)
+    const start = this.startedAtMonoNs
+    const acquired = this.#acquiredNs
+    const sent = this.#sentNs
+    const first = this.#firstByteNs
+    const steps = this.#steps
+    this.totalNs = distance(start, now)
+    if (acquired !== 0 || steps !== null || this.errorPhase === 'queue') {
+      this.queueNs = distance(start, steps === null ? acquired || now : steps.dnsStart || steps.connectStart)
+    }
+    if (steps !== null) {
+      if (steps.dnsEnd !== 0) this.dnsNs = distance(steps.dnsStart, steps.dnsEnd)
+      if (steps.connectEnd !== 0) this.connectNs = distance(steps.connectStart, steps.connectEnd)
+      if (steps.tlsEnd !== 0) this.tlsNs = distance(steps.tlsStart, steps.tlsEnd)
+    }
+    // The phase in which it failed lasts until the end.
+    const phase = this.errorPhase
+    if (sent !== 0) this.sendNs = distance(acquired, sent)
+    else if (phase === 'send') this.sendNs = distance(acquired, now)
+    if (sent !== 0 && first !== 0) this.waitNs = distance(sent, first)
+    else if (phase === 'wait') this.waitNs = distance(sent, now)
+    if (this.#lastByteNs !== 0 || phase === 'receive') this.receiveNs = distance(first, phase ? now : this.#lastByteNs)
+    const connection = this.#connection
+    if (connection !== null) {
+      connection.releasedNs = now
+      if (connection.exchange === this) connection.exchange = null
+      this.#connection = null
+    }
+    callHooksLater(this.#hooks, this, scope)
+  }
+
+  /** @returns {[import('./record.js').EventName, number][]} */
+  get events () {
+    const steps = this.#steps
+    const phase = this.errorPhase
+    const acquired = this.#acquiredNs
+    const queueEnd = this.queueNs === undefined || phase === 'queue' ? 0 : this.startedAtMonoNs + this.queueNs
+    /** @type {[import('./record.js').EventName, number | undefined | false][]} */
+    const moments = [
+      ['queueStart', this.queueNs !== undefined && this.startedAtMonoNs], ['queueEnd', queueEnd],
+      ['dnsStart', steps?.dnsStart], ['dnsEnd', phase !== 'dns' && steps?.dnsEnd],
+      ['connectStart', steps?.connectStart], ['connectEnd', phase !== 'connect' && steps?.connectEnd],
+      ['tlsStart', steps?.tlsStart], ['tlsEnd', phase !== 'tls' && steps?.tlsEnd],
+      ['connectionAcquired', acquired], ['requestStart', acquired], ['requestEnd', this.#sentNs],
+      ['responseStart', this.#headNs !== 0 && this.#firstByteNs], ['headersEnd', this.#headNs],
+      ['responseEnd', phase !== 'receive' && this.#lastByteNs],
+      ['connectionReleased', acquired !== 0 && this.#endNs]
+    ]
+    return /** @type {[import('./record.js').EventName, number][]} */ (moments.filter(([, tNs]) => tNs))
+  }
+}
+
+/** A phase that happened is no shorter than 1 ns. @param {number} from @param {number} to */
+function distance (from, to) { return Math.max(1, to - from) }
+
+/** With one decimal, half up. @param {number} ns */
+function inMs (ns) { return (Math.round(ns / 1e5) / 10).toFixed(1) }
+
+/** Before the authority of a URL with a user. */
+const USER = /^([a-z][a-z\d+.-]*:\/\/)[^/\\?#]*@/i
+
 /**
- * @param {Call | undefined} attempt
- * @param {Phase} name of a phase; one in which the attempt failed lasts until the end of the attempt
- * @returns {number | undefined} ns
+ * @internal
+ * @param {string} origin @param {string} path a whole URL for a proxy that forwards, `host:port` for one that tunnels
+ * @returns {string} the URL of a request without user, password, query and fragment
  */
-function phase (attempt, name) {
-  if (attempt === undefined) return undefined
-  const [fromNs, untilNs] = moments(attempt, name)
-  const toNs = untilNs || (name === attempt.errorPhase ? attempt.endNs : 0)
-  return !fromNs || !toNs ? undefined : Math.max(0, toNs - fromNs)
-}
-
-/** @param {Call} call @param {Phase} name @returns {[number | undefined, number | undefined]} 0: it did not come */
-function moments (call, name) {
-  const { steps } = call
-  switch (name) {
-    case 'queue': return [call.startNs, call.queueEndNs]
-    case 'dns': return [steps?.dnsStartNs, steps?.dnsEndNs]
-    case 'connect': return [steps?.connectStartNs, steps?.connectEndNs]
-    case 'tls': return [steps?.tlsStartNs, steps?.tlsEndNs]
-    case 'send': return [call.requestStartNs, call.requestEndNs]
-    case 'wait': return [call.requestEndNs, call.responseStartNs]
-    case 'receive': return [call.responseStartNs, call.responseEndNs]
-    default: return [call.startNs, call.endNs]
-  }
-}
-
-/** @param {any} record @param {readonly string[]} names @returns {Record<string, any>} without what is absent */
-function canonical (record, names) {
-  /** @type {Record<string, any>} */
-  const values = {}
-  for (const name of names) {
-    const value = record[name]
-    if (value !== undefined) values[name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)] = value
-  }
-  return values
-}
-
-/** @param {number} ns */
-function inMs (ns) { return (ns / 1e6).toFixed(1) }
-
-/** @param {Timing} timing */
-function result ({ status, outcome, errorKind, errorPhase }) {
-  if (outcome === 'ok' || outcome === undefined) return String(status ?? 'ok')
-  const kind = outcome === 'cancelled' ? '' : errorKind
-  const why = [kind, errorPhase === undefined ? '' : `in ${errorPhase}`].filter(Boolean).join(' ')
-  return [status, outcome, why === '' ? '' : `(${why})`].filter(Boolean).join(' ')
+export function urlOf (origin, path) {
+  const isWhole = /^https?:\/\//.test(path)
+  const url = isWhole ? path : path === '' || path.startsWith('/') ? origin + path : `${origin}/${path}`
+  const end = url.search(/[?#]/)
+  return (end < 0 ? url : url.slice(0, end)).replace(USER, '$1')
 }

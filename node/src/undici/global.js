@@ -1,62 +1,64 @@
 /**
- * What may stand in the place of the global dispatcher. undici's own default is replaced by our Agent, a dispatcher
- * with proxies from the environment by ours with the same proxies. What else the program has chosen stays.
+ * The global dispatcher, which fetch and every undici call without a dispatcher use. undici's own default is replaced.
+ * What else the program has chosen stays.
  */
 
 import http from 'node:http'
 import * as undici from 'undici'
-import { before, globalDispatchers, LEGACY } from './before.js'
-import { callsControllersWhenSent, isSupported, privateSymbol } from '../base-version.js'
-import { Agent, EnvHttpProxyAgent } from './agents.js'
+import { hasControllers, privateSymbol } from '../base-version.js'
+import { Agent } from './agent.js'
+import { EnvHttpProxyAgent } from './proxy-agent.js'
 
-// When undici 8 was loaded, it replaced the dispatcher of a Node that has `legacy` alone. fetch goes on to use the
-// proxies.
-if (isUndicis(before.legacy, 'EnvHttpProxyAgent') && isWrapped(globalDispatchers().legacy)) {
-  Object.assign(globalThis, { [LEGACY]: before.legacy })
+/** What undici up to 7 reads. @internal */
+export const LEGACY = Symbol.for('undici.globalDispatcher.1')
+/** What undici 8 reads. @internal */
+export const CURRENT = Symbol.for('undici.globalDispatcher.2')
+/** On the Agent of `install()`, of any copy of this package. @internal */
+export const kInstalled = Symbol.for('onewrite.installed')
+
+/** @internal @returns {{legacy: any, current: any}} */
+export function globalDispatchers () {
+  const globals = /** @type {any} */ (globalThis)
+  return { legacy: globals[LEGACY], current: globals[CURRENT] }
+}
+
+/**
+ * Puts former dispatchers back as they were. undici 8 has set both, one of them wrapped, and would wrap again. Where
+ * only one was there, the other cannot be deleted; undefined is to undici as absent.
+ * @internal
+ * @param {{legacy: any, current: any}} before
+ */
+export function restoreGlobalDispatchers ({ legacy, current }) {
+  undici.setGlobalDispatcher(current ?? legacy)
+  if (legacy !== undefined) Object.assign(globalThis, { [LEGACY]: legacy })
+  if (CURRENT in globalThis) Object.assign(globalThis, { [CURRENT]: current })
 }
 
 /**
  * @typedef {object} Place
- * @property {typeof Agent | typeof EnvHttpProxyAgent} [Class] ours of the same kind; absent: the dispatcher stays
- * @property {Record<string, unknown>} [options] of undici, which the dispatcher has
- * @property {string} [found] the class of the dispatcher that stays
+ * @property {typeof Agent | typeof EnvHttpProxyAgent} Class ours that stands in for the global dispatcher
+ * @property {object} options of undici's, which the dispatcher has
  */
 
-/** @returns {Place} */
+/** @internal @returns {Place | {found: any}} `found`: the dispatcher that stays */
 export function placeForOurs () {
   const { legacy, current } = globalDispatchers()
+  const { proxyEnv } = /** @type {any} */ (http.globalAgent).options
+  // NODE_USE_ENV_PROXY. A program may also give Node proxies of its own; those stay.
+  const isFromEnv = proxyEnv !== undefined && proxyEnv === process.env
+  const isNodesProxy = (/** @type {any} */ dispatcher) => isFromEnv && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
+    !(undici.EnvHttpProxyAgent && dispatcher instanceof undici.EnvHttpProxyAgent)
   // undici 8 sets both, one of them wrapped for older versions.
-  const chosen = (current !== undefined && isWrapped(legacy) ? [current] : [current, legacy])
-    .filter((dispatcher) => dispatcher !== undefined)
-  const env = /** @type {any} */ (http.globalAgent).options?.proxyEnv
-  const isNodes = (/** @type {any} */ dispatcher) => env !== undefined && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
-    !(dispatcher instanceof undici.EnvHttpProxyAgent)
-  const strange = chosen.find((dispatcher) => !isPlainAgent(dispatcher) && !isNodes(dispatcher))
-  if (strange !== undefined) return { found: nameOf(strange) }
-  // undici 8 was loaded before this package, and replaced the dispatcher that NODE_USE_ENV_PROXY had set.
-  const isLost = env !== undefined && callsControllersWhenSent && !isSupported(process.versions.undici ?? '')
-  return chosen.some(isNodes) || isLost
-    ? { Class: EnvHttpProxyAgent, options: proxyOptions(env) }
+  const chosen = [current, legacy].filter((dispatcher) => dispatcher !== undefined && !isWrapper(dispatcher))
+  const found = chosen.find((dispatcher) => !isDefault(dispatcher) && !isNodesProxy(dispatcher))
+  if (found !== undefined) return { found }
+  const bundled = Number.parseInt(process.versions.undici ?? '', 10)
+  // When undici 8 is loaded, it replaces the dispatcher that Node set from the environment.
+  const isLost = isFromEnv && hasControllers && bundled < 8
+  return isLost || chosen.some(isNodesProxy)
+    // undici 7 tunnels plain HTTP, undici 8 forwards it.
+    ? { Class: EnvHttpProxyAgent, options: { proxyTunnel: bundled < 8 } }
     : { Class: Agent, options: {} }
-}
-
-/** @param {NodeJS.ProcessEnv} env from which Node has its proxies */
-function proxyOptions (env) {
-  // undici reads NO_PROXY anew for each request, unless it is an option.
-  const isOfProgram = 'setGlobalProxyFromEnv' in http && env !== process.env
-  return {
-    httpProxy: env.http_proxy ?? env.HTTP_PROXY ?? '',
-    httpsProxy: env.https_proxy ?? env.HTTPS_PROXY ?? '',
-    noProxy: isOfProgram ? env.no_proxy || env.NO_PROXY : undefined,
-    // The default differs: undici 7 tunnels plain HTTP, undici 8 forwards it.
-    proxyTunnel: Number.parseInt(process.versions.undici ?? '', 10) < 8
-  }
-}
-
-/** @param {any} dispatcher @returns {boolean} undici 8 has set another, and this leads to it */
-function isWrapped (dispatcher) {
-  const Wrapper = Reflect.get(undici, 'Dispatcher1Wrapper')
-  return (Wrapper !== undefined && dispatcher instanceof Wrapper) || nameOf(dispatcher) === 'Dispatcher1Wrapper'
 }
 
 /** @param {any} value @returns {any} its class; undefined when it cannot be read */
@@ -68,8 +70,11 @@ function classOf (value) {
   }
 }
 
-/** @param {any} value @returns {string} the name of its class */
-function nameOf (value) { return String(classOf(value)?.name || 'unknown') }
+/** @param {any} dispatcher @returns {boolean} undici 8 has set another, and this leads to it */
+function isWrapper (dispatcher) {
+  return classOf(dispatcher)?.name === 'Dispatcher1Wrapper' ||
+    (hasControllers && dispatcher instanceof /** @type {any} */ (Reflect.get(undici, 'Dispatcher1Wrapper')))
+}
 
 /**
  * @param {any} dispatcher of any copy of undici, also the one in Node
@@ -80,18 +85,27 @@ function isUndicis (dispatcher, name) {
   const Class = classOf(dispatcher)
   if (typeof Class !== 'function') return false
   // A bundle may have renamed the classes of our undici.
-  const known = Class === Reflect.get(undici, name) ||
+  const isKnown = Class === Reflect.get(undici, name) ||
     (Class.name === name && Object.getPrototypeOf(Class).name === 'DispatcherBase')
-  return known && Object.getPrototypeOf(dispatcher) === Class.prototype &&
+  return isKnown && Object.getPrototypeOf(dispatcher) === Class.prototype &&
     dispatcher.dispatch === Class.prototype.dispatch
 }
 
 /** @param {any} dispatcher @returns {boolean} an Agent as undici makes it without options */
-function isPlainAgent (dispatcher) {
+function isDefault (dispatcher) {
   if (!isUndicis(dispatcher, 'Agent')) return false
   const plain = new dispatcher.constructor()
   const [options, factory] = ['options', 'factory'].map((name) => privateSymbol(plain, name))
   if (options === undefined || factory === undefined || dispatcher[factory] !== plain[factory]) return false
   const names = Object.keys({ ...dispatcher[options], ...plain[options] })
   return names.every((name) => dispatcher[options][name] === plain[options][name])
+}
+
+/** @internal @param {any} dispatcher that stays @returns {string} why, and what to use */
+export function whyLeft (dispatcher) {
+  const name = String(classOf(dispatcher)?.name || 'unknown')
+  if (dispatcher?.[kInstalled] === true) return 'another copy of onewrite is installed in this process'
+  const ours = ['ProxyAgent', 'EnvHttpProxyAgent'].includes(name) ? name : 'Agent'
+  const how = name === 'MockAgent' ? 'new MockAgent({ agent: new Agent() })' : `new ${ours}(…) with the same options`
+  return `the program chose it (class ${name}); use ${how}, with the class ${ours} of onewrite`
 }

@@ -1,253 +1,286 @@
 /**
- * The handler of one request, around the caller's: it is the call, or an attempt of it. undici 7 has handlers of two
- * styles: onConnect, onHeaders, … and onRequestStart, onResponseStart, …; undici 8 has the second alone, and adapts the
- * first itself. `this` of the caller's handler is still that handler.
+ * The handler of one request, around the program's: it is the exchange itself. Within a dispatcher undici 7 has
+ * handlers of the older style alone (onConnect, onHeaders, …), undici 8 handlers with a controller alone, so a process
+ * uses one of the two classes. `this` of the program's handler is still that handler.
  */
 
 import { AsyncResource } from 'node:async_hooks'
-import { callsControllersWhenSent } from '../base-version.js'
-import { Call } from '../timing/call.js'
-import { nowNs } from '../timing/clock.js'
+import { hasControllers } from '../base-version.js'
+import { Exchange } from '../timing/record.js'
 
-/** @typedef {import('../timing/hooks.js').Hooks} Hooks */
+/** @typedef {import('../config.js').Hook} Hook */
 
-const LEGACY = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
-const LEGACY_UPGRADE = ['onConnect', 'onError', 'onUpgrade']
-const CONTROLLER = ['onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
-const CONTROLLER_UPGRADE = ['onResponseError', 'onRequestUpgrade']
-const ON_ERROR = ['onResponseError']
+/** On a client: its present connection. @internal */
+export const kConnection = Symbol('onewrite connection')
 
 /**
- * Of a handler that undici refuses (undici lib/core/util.js, assertRequestHandler) it returns null, because it must
- * reach undici unwrapped: a wrapper has all methods, so the request would be sent before the missing one is noticed.
- * @param {Hooks} hooks
- * @param {any} opts of a dispatch; read, never changed, copied or kept
- * @param {any} handler
- * @param {string | undefined} origin of the dispatcher, where it has one
- * @param {boolean} alone see `Call`
- * @param {boolean} above see `Call`
- * @returns {Handler | null} null: undici refuses the handler or the options, in its own way
+ * @typedef {object} Request
+ * @property {any} signal of the options of the request
+ * @property {boolean} forwarded by a proxy
+ * @property {AsyncResource} scope has the asynchronous context of the program's call
  */
-export function handlerFor (hooks, opts, handler, origin, alone, above) {
+
+/**
+ * @param {any} opts of a dispatch; read, never changed, copied or kept
+ * @param {any} inner
+ * @returns {Request}
+ */
+function requestOf (opts, inner) {
+  // The handlers of undici's own functions are such resources. fetch and interceptors have others.
+  const scope = typeof inner.runInAsyncScope === 'function' ? inner : new AsyncResource('OnewriteRequest')
+  return { signal: opts.signal, forwarded: isWholeUrl(opts.path), scope }
+}
+
+/** @param {string} path @returns {boolean} of a request that a proxy forwards */
+function isWholeUrl (path) { return path.startsWith('http://') || path.startsWith('https://') }
+
+/**
+ * Ends an exchange whose answer was read. For a 407 of a proxy that forwards, undici gives the program an error, and
+ * then the body (undici lib/dispatcher/proxy-agent.js, Http1ProxyWrapper).
+ * @param {Exchange} exchange @param {Request} request
+ */
+function succeed (exchange, { forwarded, scope }) {
+  if (forwarded && exchange.status === 407) exchange.failed(undefined, false, scope)
+  else exchange.succeeded(scope)
+}
+
+/**
+ * @param {Exchange} exchange @param {any} error @param {boolean} aborted by the program
+ * @param {Request} request @param {any} inner the program's handler @param {any} client that sends it
+ */
+function fail (exchange, error, aborted, { signal, scope }, inner, client) {
+  const isDrop = aborted && exchange.status !== undefined && isDropped(error)
+  // undici.request turns an abort into what a dropped body looks like; the signal tells. One that is an EventEmitter
+  // does not say whether it was used. undici.stream(), which has a factory, gives up when its stream fails.
+  const isUsed = signal != null && signal.aborted !== false
+  if (isDrop && !isUsed && inner?.factory === undefined) return exchange.succeeded(scope)
+  exchange.failed(isDrop ? signal?.reason ?? error : error, aborted, scope, client?.[kConnection] ?? null)
+}
+
+/**
+ * Whether it is undici's error for a body that the program destroyed, or fetch's for one that it cancelled: it wanted
+ * no more of it, which is no failure.
+ * @param {any} error
+ */
+function isDropped (error) {
   try {
-    const { onBodySent, onRequestSent } = handler
-    if (onBodySent !== undefined && typeof onBodySent !== 'function') return null
-    if (onRequestSent !== undefined && typeof onRequestSent !== 'function') return null
-    const isUpgrade = opts.upgrade || opts.method === 'CONNECT'
-    if (typeof handler.onRequestStart !== 'function') {
-      for (const name of isUpgrade ? LEGACY_UPGRADE : LEGACY) if (typeof handler[name] !== 'function') return null
-      return new LegacyHandler(hooks, opts, handler, origin, alone, above)
-    }
-    // undici 7 checks no more, but fails when it calls a missing onResponseError.
-    const needed = callsControllersWhenSent ? isUpgrade ? CONTROLLER_UPGRADE : CONTROLLER : ON_ERROR
-    for (const name of needed) if (typeof handler[name] !== 'function') return null
-    // undici 7 wraps handlers for interceptors in one that has both styles, and its cache calls the first.
-    const Style = LEGACY.every((name) => typeof handler[name] === 'function') ? BothHandler : ControllerHandler
-    return new Style(hooks, opts, handler, origin, alone, above)
+    const { code, name, message } = error
+    return code === 'UND_ERR_ABORTED' || (name === 'AbortError' && message === 'The operation was aborted.')
   } catch {
-    return null
+    return false
   }
 }
 
-/** @this {Handler} Set on a handler that a client sends. A mock searches for this method, so it is not on all. */
-function noteSent () {
-  this.sent = true
-  return this.inner?.onRequestSent?.()
-}
+class LegacyHandler extends Exchange {
+  /** The program's handler, until the end. @type {any} */
+  #inner
+  /** The client that sends it. @type {any} */
+  #client = null
+  /** @type {Request | null} */
+  #request
+  #aborted = false
 
-/** @this {Handler} */
-function passRequestSent () { return this.inner?.onRequestSent() }
-
-/** @this {Handler} @param {any} chunk */
-function passBodySent (chunk) { return this.inner?.onBodySent(chunk) }
-
-export class Handler extends Call {
-  /**
-   * @param {Hooks} hooks @param {any} opts @param {any} inner
-   * @param {string | undefined} origin @param {boolean} alone @param {boolean} above
-   */
-  constructor (hooks, opts, inner, origin, alone, above) {
-    // The handlers of undici's own functions have their asynchronous context.
-    const context = inner instanceof AsyncResource ? inner : new AsyncResource('OnewriteCall', MANUAL)
-    const { method, origin: own, path } = opts
-    // undici refuses what is no text.
-    const from = origin ?? (typeof own === 'string' ? own : own instanceof URL ? own.origin : '')
-    super(hooks, context, typeof method === 'string' ? method : '', from, typeof path === 'string' ? path : '', alone,
-      above)
-    this.inner = inner
-    this.signal = opts.signal
-    /** @type {((chunk: any) => any) | undefined} */
-    this.onBodySent = inner.onBodySent === undefined ? undefined : passBodySent
-    /** @type {(() => any) | undefined} */
-    this.onRequestSent = inner.onRequestSent === undefined ? undefined : passRequestSent
+  /** @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin */
+  constructor (hooks, opts, inner, origin) {
+    super(hooks, opts.method, origin, opts.path)
+    this.#inner = inner
+    this.#request = requestOf(opts, inner)
   }
 
-  /**
-   * A client sends it: it is an attempt.
-   * @param {import('./connector.js').Line} line
-   * @returns {boolean} false: another has sent it
-   */
-  bind (line) {
-    if (this.line !== null || this.outcome !== undefined) return false
-    this.line = line
-    if (this.attempts !== null) {
-      // Interceptors have passed the uppermost handler on as it is.
-      this.attempts.push(this)
-      if (this.receivers !== null) this.starts()
-    }
-    this.onRequestSent = noteSent
-    return true
+  static methods = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
+  static upgradeMethods = ['onConnect', 'onError', 'onUpgrade']
+
+  /** @param {any} client */
+  setClient (client) { this.#client = client }
+
+  /** @param {(reason: any) => void} abort @param {any} context */
+  onConnect (abort, context) {
+    this.acquired(this.#client?.[kConnection] ?? null)
+    return this.#inner?.onConnect((/** @type {any} */ reason) => {
+      this.#aborted = true
+      abort(reason)
+    }, context)
   }
 
-  /** `dispatch()` itself threw. @param {any} error */
-  threw (error) {
-    this.owner ??= this
-    this.fail(error)
-    this.close()
+  /** @param {any} chunk */
+  onBodySent (chunk) { return this.#inner?.onBodySent?.(chunk) }
+
+  onRequestSent () {
+    this.passed()
+    return this.#inner?.onRequestSent?.()
   }
 
   onResponseStarted () {
-    if (this.responseStartNs === 0) this.firstByteNs = nowNs()
-    return this.inner?.onResponseStarted?.()
+    this.firstByte()
+    return this.#inner?.onResponseStarted?.()
+  }
+
+  /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
+  onHeaders (status, headers, resume, text) {
+    this.head(status)
+    return this.#inner?.onHeaders(status, headers, resume, text)
+  }
+
+  /** 101, or 200 for a tunnel. @param {number} status @param {any} headers @param {any} socket */
+  onUpgrade (status, headers, socket) {
+    const inner = this.#inner
+    this.head(status)
+    this.#end(null)
+    return inner?.onUpgrade(status, headers, socket)
+  }
+
+  /** @param {any} chunk */
+  onData (chunk) {
+    this.bytesReceived += chunk.length
+    return this.#inner?.onData(chunk)
+  }
+
+  /** @param {any} trailers */
+  onComplete (trailers) {
+    this.lastByte()
+    // What it throws comes back as an error.
+    const result = this.#inner?.onComplete(trailers)
+    this.#end(null)
+    return result
   }
 
   /** @param {any} error */
-  failed (error) {
-    const { signal } = this
-    const reason = read(signal, 'aborted') === true ? read(signal, 'reason') : undefined
-    const aborted = read(error, 'code') === 'UND_ERR_ABORTED'
-    // The caller dropped a body that it did not want to read: the call itself succeeded.
-    if (this.status !== undefined && reason === undefined && isGivenUp(error, aborted)) return this.endsHere()
-    const cancelled = reason !== undefined && read(reason, 'name') !== 'TimeoutError' && (error === reason || aborted)
-    this.fail((aborted ? reason ?? error : error) ?? new Error('failed'), cancelled)
+  onError (error) {
+    const inner = this.#inner
+    this.#end({ error })
+    return inner?.onError(error)
   }
 
-  /** The connection carries no other request. */
-  endsHere () {
-    if (this.isAttempt) this.finish(false)
-    else this.complete()
-  }
-
-  /** The record, which hooks may keep, leads to nothing of the request. @param {any} [error] */
-  letGo (error) {
-    // For a 407 of a proxy that forwards, undici calls the handler with an error, and then with the body.
-    if (!this.lastAttempt?.acquiredNs || read(error, 'code') !== 'UND_ERR_INVALID_ARG') this.inner = this.signal = null
+  /** A record that a hook keeps leads to nothing of the request. @param {{error: any} | null} failure */
+  #end (failure) {
+    const [inner, request, client] = [this.#inner, this.#request, this.#client]
+    this.#inner = this.#request = this.#client = null
+    if (request === null) return
+    if (failure === null) succeed(this, request)
+    else fail(this, failure.error, this.#aborted, request, inner, client)
   }
 }
 
-const MANUAL = { requireManualDestroy: true }
-/** Its callbacks run when the present task is done. `queueMicrotask()` would make an AsyncResource for each. */
-const settled = Promise.resolve()
+class ControllerHandler extends Exchange {
+  /** The program's handler, until the end. @type {any} */
+  #inner
+  /** The client that sends it. @type {any} */
+  #client = null
+  /** @type {Request | null} */
+  #request
+
+  /** @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin */
+  constructor (hooks, opts, inner, origin) {
+    super(hooks, opts.method, origin, opts.path)
+    this.#inner = inner
+    this.#request = requestOf(opts, inner)
+    // Of undici's RetryHandler.
+    if (inner.retryCount > 0) this.resend = inner.retryCount
+  }
+
+  static methods = ['onRequestStart', 'onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
+  static upgradeMethods = ['onRequestStart', 'onResponseError', 'onRequestUpgrade']
+
+  /** @param {any} client */
+  setClient (client) { this.#client = client }
+
+  /** @param {any} controller @param {any} context */
+  onRequestStart (controller, context) {
+    this.acquired(this.#client?.[kConnection] ?? null)
+    return this.#inner?.onRequestStart(controller, context)
+  }
+
+  /** @param {any} chunk */
+  onBodySent (chunk) { return this.#inner?.onBodySent?.(chunk) }
+
+  onRequestSent () {
+    this.passed()
+    return this.#inner?.onRequestSent?.()
+  }
+
+  onResponseStarted () {
+    this.firstByte()
+    return this.#inner?.onResponseStarted?.()
+  }
+
+  /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
+  onResponseStart (controller, status, headers, text) {
+    this.head(status)
+    return this.#inner?.onResponseStart(controller, status, headers, text)
+  }
+
+  /**
+   * 101, or 200 for a tunnel.
+   * @param {any} controller @param {number} status @param {any} headers @param {any} socket
+   */
+  onRequestUpgrade (controller, status, headers, socket) {
+    const inner = this.#inner
+    this.head(status)
+    this.#end(null)
+    return inner?.onRequestUpgrade(controller, status, headers, socket)
+  }
+
+  /** @param {any} controller @param {any} chunk */
+  onResponseData (controller, chunk) {
+    this.bytesReceived += chunk.length
+    return this.#inner?.onResponseData(controller, chunk)
+  }
+
+  /** @param {any} controller @param {any} trailers */
+  onResponseEnd (controller, trailers) {
+    this.lastByte()
+    // What it throws comes back as an error.
+    const result = this.#inner?.onResponseEnd(controller, trailers)
+    this.#end(null)
+    return result
+  }
+
+  /** @param {any} controller null: it was refused at once @param {any} error */
+  onResponseError (controller, error) {
+    const inner = this.#inner
+    this.#end({ error, aborted: controller?.aborted === true })
+    return inner?.onResponseError(controller, error)
+  }
+
+  /**
+   * A record that a hook keeps leads to nothing of the request.
+   * @param {{error: any, aborted: boolean} | null} failure
+   */
+  #end (failure) {
+    const [inner, request, client] = [this.#inner, this.#request, this.#client]
+    this.#inner = this.#request = this.#client = null
+    if (request === null) return
+    if (failure === null) succeed(this, request)
+    else fail(this, failure.error, failure.aborted, request, inner, client)
+  }
+}
+
+/** @internal */
+export const Handler = hasControllers ? ControllerHandler : LegacyHandler
 
 /**
- * Whether it is undici's error for a body that was destroyed, or fetch's for one that was cancelled. For an AbortSignal
- * fetch uses the signal's reason instead (undici lib/web/fetch/index.js, Fetch.abort).
- * @param {any} error @param {boolean} aborted it has undici's code
+ * A handler that undici refuses (undici lib/core/util.js, assertRequestHandler) reaches undici unwrapped: a wrapper has
+ * all methods, so the request would be sent before the missing one is noticed.
+ * @internal
+ * @param {Hook[]} hooks
+ * @param {any} opts of a dispatch
+ * @param {any} handler
+ * @param {string} origin of the dispatcher
+ * @returns {Exchange | null} null: undici refuses the handler or the options, in its own way
  */
-function isGivenUp (error, aborted) {
-  return aborted || (read(error, 'name') === 'AbortError' && read(error, 'message') === 'The operation was aborted.')
-}
-
-/** @param {any} error any value: a caller may abort with it @param {string} name @returns {unknown} */
-function read (error, name) {
-  try {
-    return error?.[name]
-  } catch {
-    return undefined
+export function handlerFor (hooks, opts, handler, origin) {
+  const methods = opts.upgrade || opts.method === 'CONNECT' ? Handler.upgradeMethods : Handler.methods
+  for (const name of methods) if (typeof handler[name] !== 'function') return null
+  for (const name of ['onBodySent', 'onRequestSent']) {
+    if (handler[name] !== undefined && typeof handler[name] !== 'function') return null
   }
+  if (typeof opts.path !== 'string' || typeof opts.method !== 'string') return null
+  const exchange = new Handler(hooks, opts, handler, origin)
+  if (isWholeUrl(opts.path)) exchange.proxy = peerOf(new URL(origin))
+  return exchange
 }
 
-/**
- * The methods of both styles differ in their names, and in the controller that comes first. undici skips a method that
- * a handler with a controller lacks, and fails where one of the other style lacks it.
- * @template {typeof Handler} T @param {T} Base
- * @param {string[]} names @param {boolean} controlled
- * @returns {T}
- */
-function styleOf (Base, [start = '', head = '', upgrade = '', data = '', end = '', error = ''], controlled) {
-  return /** @type {any} */ (class extends /** @type {new (...args: any[]) => Handler} */ (Base) {
-    /** @param {any} first @param {any} context */
-    [start] (first, context) {
-      const before = this.reach()
-      if (this.attempts === null || this.isAttempt) this.acquired()
-      try {
-        return this.inner?.[start](first, context)
-      } finally {
-        this.leave(before)
-      }
-    }
-
-    /** @param {any} first @param {any} second @param {any} third @param {any} text */
-    [head] (first, second, third, text) {
-      this.head(controlled ? second : first)
-      try {
-        return controlled
-          ? this.inner?.[head]?.(first, second, third, text)
-          : this.inner?.[head](first, second, third, text)
-      } finally {
-        if (this.receivers !== null) this.tell()
-      }
-    }
-
-    /** @param {any} first @param {any} second @param {any} third @param {any} socket */
-    [upgrade] (first, second, third, socket) {
-      // 101, or 200 for a tunnel: the connection carries no more HTTP.
-      this.head(controlled ? second : first)
-      this.endsHere()
-      try {
-        return controlled
-          ? this.inner?.[upgrade]?.(first, second, third, socket)
-          : this.inner?.[upgrade](first, second, third, socket)
-      } finally {
-        this.letGo()
-        this.close()
-      }
-    }
-
-    /** @param {any} first @param {any} second */
-    [data] (first, second) {
-      this.bytesReceived += (controlled ? second : first).length
-      return controlled ? this.inner?.[data]?.(first, second) : this.inner?.[data](first, second)
-    }
-
-    /** @param {any} first @param {any} second */
-    [end] (first, second) {
-      this.complete()
-      const result = controlled ? this.inner?.[end]?.(first, second) : this.inner?.[end](first, second)
-      // What the handlers above throw comes back as an error.
-      this.inner = this.signal = null
-      if (this.outcome !== undefined) this.close()
-      else {
-        settled.then(() => {
-          const socket = this.connection?.socket
-          this.finish(socket != null && !socket.destroyed)
-          this.close()
-        })
-      }
-      return result
-    }
-
-    /** @param {any} first @param {any} second */
-    [error] (first, second) {
-      const reason = controlled ? second : first
-      const before = this.reach()
-      this.failed(reason)
-      try {
-        const result = this.inner?.[error](first, second)
-        this.letGo(reason)
-        return result
-      } finally {
-        this.leave(before)
-        this.close()
-      }
-    }
-  })
+/** @internal @param {any} url its parts @returns {string} `host:port`, by default the port of the scheme */
+export function peerOf ({ protocol, hostname, port }) {
+  return `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`
 }
-
-const CONTROLLED = ['onRequestStart', 'onResponseStart', 'onRequestUpgrade', 'onResponseData', 'onResponseEnd',
-  'onResponseError']
-/** undici 8 itself adapts them. */
-const LegacyHandler = styleOf(Handler,
-  ['onConnect', 'onHeaders', 'onUpgrade', 'onData', 'onComplete', 'onError'], false)
-const ControllerHandler = styleOf(Handler, CONTROLLED, true)
-const BothHandler = styleOf(LegacyHandler, CONTROLLED, true)
