@@ -6,9 +6,9 @@ from pathlib import Path
 
 from onewrite_lab.witness import read_loss
 
-from onewrite_cli.check.environment import Given, mentions
+from onewrite_cli.check.command import CheckOptions
+from onewrite_cli.check.environment import Given
 from onewrite_cli.check.findings import judge
-from onewrite_cli.check.options import CheckOptions
 from onewrite_cli.check.seen import Seen, seen_at
 from onewrite_cli.check.target import Target
 from onewrite_cli.common.controls import request_controls
@@ -22,7 +22,7 @@ __all__ = ["check_client", "report_of"]
 
 def check_client(options: CheckOptions, folder: Path) -> Report:
     """Run the command and judge it. Raises CouldNotRun."""
-    secure = mentions(options.command, "{https_url}")
+    secure = any("{https_url}" in part for part in options.command)
     target = Target(folder, tls=options.tls, secure=secure, proxy=options.proxy)
     try:
         return _Check(options, target, folder).run()

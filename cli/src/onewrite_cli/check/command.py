@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from onewrite_cli.check.environment import mentions
-from onewrite_cli.check.options import CheckOptions
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Report, apply_severities, read_severities
 
 __all__ = ["CheckOptions", "check"]
 
 
+@dataclass
+class CheckOptions:
+    """Without a command the tool listens. With {port} in it, or `port`, the command is a server; else a client."""
+
+    command: list[str]
+    requests: int = 20
+    until: int | None = None
+    body: int = 200
+    tls: bool = False
+    proxy: bool = False
+    port: int | None = None
+    path: str = "/"
+    rules: list[str] = field(default_factory=list)
+    strict: bool = False
+    timeout_s: float = 120.0
+    show: bool = False
+    format: str = "text"
+
+
 def check(options: CheckOptions) -> Report:
     """Judge it. Raises CouldNotRun."""
     severities = read_severities(options.rules, strict=options.strict)
-    server = bool(options.command) and (options.port is not None or mentions(options.command, "{port}"))
+    server = bool(options.command) and (options.port is not None or any("{port}" in part for part in options.command))
     if options.proxy and (server or not options.command):
         raise CouldNotRun("--proxy needs a command that makes requests")
     with tempfile.TemporaryDirectory(prefix="onewrite-") as folder:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from onewrite_cli.check.target import Target
 
-__all__ = ["PEM_VARIABLES", "Given", "mentions", "trust_environment"]
+__all__ = ["PEM_VARIABLES", "Given", "trust_environment"]
 
 PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 #: OpenSSL, Go, Ruby, httpx · requests · curl · Node · AWS SDKs · git · Deno · gRPC
@@ -29,10 +29,6 @@ PEM_VARIABLES = (
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
 )
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/cert.pem")
-
-
-def mentions(command: list[str], *placeholders: str) -> bool:
-    return any(placeholder in argument for argument in command for placeholder in placeholders)
 
 
 class Given:

@@ -12,7 +12,7 @@ from onewrite_lab.tap import Exchange
 from onewrite_lab.witness import read_loss
 
 from onewrite_cli.check.client import report_of
-from onewrite_cli.check.options import CheckOptions
+from onewrite_cli.check.command import CheckOptions
 from onewrite_cli.check.seen import seen_at
 from onewrite_cli.check.target import Target
 from onewrite_cli.common.controls import request_controls

@@ -14,7 +14,7 @@ from functools import partial
 from onewrite_lab.probe import Exchange, Probe, authority
 from onewrite_lab.witness import read_loss
 
-from onewrite_cli.check.options import CheckOptions
+from onewrite_cli.check.command import CheckOptions
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import FITS, Outcome, Report, State, by_mode

@@ -25,7 +25,6 @@ from onewrite_cli.doctor.measure import (
     Stopped,
     in_words,
     measure,
-    protocols_of,
     refusal,
     requests_per_line,
     tls_context,
@@ -59,11 +58,8 @@ def doctor(options: DoctorOptions) -> ExitStatus:
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
     ask(route, request, 1 + requests_per_line(options.samples) * len(ARMS), yes=options.yes)
     route = reached(route, options.timeout_s)
-    protocols = protocols_of(route, options.ca_file, options.timeout_s) if route.tls else ["http/1.1"]
     samples, controls = Samples(), Controls([], [])
     try:
-        if "http/1.1" not in protocols:
-            raise Stopped("the server speaks HTTP/2 only: the doctor sends HTTP/1.1, and sent nothing")
         controls += request_controls()
         _measure(route, request, options, samples)
         controls += request_controls()
@@ -71,14 +67,14 @@ def doctor(options: DoctorOptions) -> ExitStatus:
     except Stopped as stopped:
         diagnosis = nothing_measured(str(stopped))
     notes = _notes(route, request, samples) if samples.sent else []
-    seen = Examination(route, request, protocols, samples, controls, diagnosis, notes)
+    seen = Examination(route, request, samples, controls, diagnosis, notes)
     say(as_json(as_data(seen)) if options.format == "json" else as_text(seen))
     return diagnosis.exit_status
 
 
 def _measure(route: Route, request: DoctorRequest, options: DoctorOptions, samples: Samples) -> None:
     """Fill `samples`. Raises Stopped, CouldNotRun."""
-    context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
+    context = tls_context(options.ca_file) if route.tls else None
     lines = [Line(arm, route, request, context, samples) for arm in ARMS]
     sending = f"sending to {route.authority}"
     try:

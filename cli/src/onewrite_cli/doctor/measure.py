@@ -16,7 +16,7 @@ from onewrite_cli.common.proxies import credentials
 from onewrite_cli.doctor.request import DoctorRequest, Route
 
 __all__ = ["ARMS", "ONE", "QUICK", "SPLIT", "SPLIT_NODELAY", "Arm", "Line", "Samples", "Stopped", "in_words", "measure"]
-__all__ += ["FAR_APART_S", "STOP_AT", "connected", "protocols_of", "refusal", "requests_per_line", "tls_context"]
+__all__ += ["FAR_APART_S", "STOP_AT", "connected", "refusal", "requests_per_line", "tls_context"]
 
 #: A young connection is acknowledged at once; Linux counts up to 16 segments, two of which make a split request.
 WARM_UP = 9
@@ -73,13 +73,13 @@ def in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def tls_context(ca_file: Path | None, protocols: list[str]) -> ssl.SSLContext:
+def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     """The system's authorities, or those of the file. Raises CouldNotRun."""
     try:
         context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
     except (OSError, ssl.SSLError) as error:
         raise CouldNotRun(f"{ca_file}: {error}") from error
-    context.set_alpn_protocols(protocols)
+    context.set_alpn_protocols(["http/1.1"])
     return context
 
 
@@ -98,25 +98,6 @@ def connected(route: Route, context: ssl.SSLContext | None, timeout_s: float, *,
         raise CouldNotRun(f"no TLS connection to {route.host} through {route.first_hop}: {error}") from error
     except OSError as error:
         raise CouldNotRun(f"{route.first_hop} does not take a connection: {error.strerror or error}") from error
-
-
-def protocols_of(route: Route, ca_file: Path | None, timeout_s: float) -> list[str]:
-    """Which HTTP versions a TLS server speaks, by ALPN (RFC 7301). Raises CouldNotRun when there is no TLS."""
-    chosen = _chosen(route, tls_context(ca_file, ["h2", "http/1.1"]), timeout_s)
-    if chosen != "h2":
-        return ["http/1.1"]
-    try:
-        return ["h2", "http/1.1"] if _chosen(route, tls_context(ca_file, ["http/1.1"]), timeout_s) == "http/1.1" else ["h2"]
-    except CouldNotRun:  # no_application_protocol (RFC 7301, 3.2)
-        return ["h2"]
-
-
-def _chosen(route: Route, context: ssl.SSLContext, timeout_s: float) -> str | None:
-    probe = connected(route, context, timeout_s)
-    assert isinstance(probe.socket, ssl.SSLSocket)
-    chosen = probe.socket.selected_alpn_protocol()
-    probe.close()
-    return chosen
 
 
 @dataclass

@@ -24,7 +24,6 @@ class Examination:
 
     route: Route
     request: DoctorRequest
-    protocols: list[str]
     samples: Samples
     controls: Controls
     diagnosis: Diagnosis
@@ -64,7 +63,7 @@ def as_text(seen: Examination) -> str:
         lines += wrapped(f"{one.word}: {one.headline}")
     lines += wrapped(f"{request.method}{body} {route.shown}; first hop: {route.first_hop}", "", "  ")
     sent = f"{samples.sent} requests, status {statuses or 'none'}; keep-alive: {keep}"
-    lines += wrapped(f"{sent}; protocols: {', '.join(seen.protocols)}; rtt {rtt}", "", "  ")
+    lines += wrapped(f"{sent}; rtt {rtt}", "", "  ")
     if any(samples.taken.values()):
         split, whole = (median(times or [0]) / 1e6 for times in (seen.controls.split_ns, seen.controls.whole_ns))
         beside = f"control on loopback: two writes with Nagle on {split:.1f} ms, one write {whole:.1f} ms"
@@ -104,7 +103,6 @@ def as_data(seen: Examination) -> dict[str, Any]:
         "requests": samples.sent,
         "statuses": {str(status): count for status, count in sorted(samples.statuses.items())},
         "keep_alive": samples.kept_alive,
-        "protocols": seen.protocols,
         "control": {"split_ms": _ms(seen.controls.split_ns), "whole_ms": _ms(seen.controls.whole_ns)},
         "arms": {arm.key: seen.figures(arm) for arm in ARMS},
         "notes": seen.notes,

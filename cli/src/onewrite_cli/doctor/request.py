@@ -85,15 +85,14 @@ def route_to(url: str, proxy: str) -> Route:
 
 
 def reached(route: Route, timeout_s: float) -> Route:
-    """With the first address that takes a connection. Raises CouldNotRun when none does."""
+    """With the address that takes a connection. Raises CouldNotRun when none does."""
     refused = []
     for address in route.addresses:
         try:
             socket.create_connection((address, route.hop_port), timeout=min(timeout_s, CONNECT_S)).close()
+            return dataclasses.replace(route, addresses=(address,))
         except OSError as error:
             refused.append(f"{authority(address, route.hop_port)} does not take a connection: {error.strerror or error}")
-        else:
-            return dataclasses.replace(route, addresses=(address,))
     raise CouldNotRun("; ".join(refused))
 
 

@@ -149,7 +149,7 @@ def stream(options: DoctorOptions) -> ExitStatus:
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
     ask(route, request, 1, yes=options.yes, connections=1)
     route = reached(route, options.timeout_s)
-    context = tls_context(options.ca_file, ["http/1.1"]) if route.tls else None
+    context = tls_context(options.ca_file) if route.tls else None
     with progress("the controls") as show:
         controls = answer_controls()
         show(f"reading {route.authority}, {options.timeout_s:g} s at most")

@@ -26,8 +26,17 @@ SAMPLE_S = 0.01
 SHOW_S = 0.5
 SHOWN = 40
 IN_JSON = (
-    *("name", "process", "direction", "local_port", "peer", "peer_port"),
-    *("nodelay", "was_off", "holds", "nagle_holds", "causes", "longest_ms", "held_bytes"),
+    "name",
+    "process",
+    "direction",
+    "local_port",
+    "peer",
+    "peer_port",
+    "nodelay",
+    "holds",
+    "causes",
+    "longest_ms",
+    "held_bytes",
 )
 CLEAR = "\x1b[H\x1b[J"
 CURES = {
@@ -121,7 +130,7 @@ def _report(watcher: Watcher, options: WatchOptions, ended: int | None) -> ExitS
     elif problem:
         status, headline = ExitStatus.INCONCLUSIVE, f"INCONCLUSIVE: {problem}"
     else:
-        off = sum(one.was_off for one in sockets)
+        off = sum(not one.nodelay for one in sockets)
         status = ExitStatus.CLEAN
         none = f"none held bytes by its own option for {HOLD_MS} ms"
         headline = f"CLEAN: {counted(len(sockets), 'socket')}, {off} with Nagle on, and {none}"
@@ -140,7 +149,7 @@ def as_table(sockets: list[WatchedSocket]) -> str:
     """Fits the terminal: columns are left out first, then names are shortened."""
     rows = [["socket", "process", "NODELAY", "", "held longest", "holds", "bytes"]]
     for one in sockets[:SHOWN]:
-        option = "changes" if one.changed else "on" if one.nodelay else "off"
+        option = "on" if one.nodelay else "off"
         cause = next((f"{cause} {one.longest_ms[cause]} ms" for cause, _ in one.causes.most_common(1)), "-")
         held = [cause, str(one.holds), str(one.held_bytes or "-")]
         rows.append([one.name, one.process, option, "" if one.open else "closed", *held])

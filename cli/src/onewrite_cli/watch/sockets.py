@@ -32,8 +32,6 @@ class WatchedSocket:
     peer: str
     peer_port: int
     nodelay: bool
-    changed: bool = False
-    was_off: bool = False
     held_bytes: int = 0  # the most in one hold
     causes: Counter[str] = field(default_factory=Counter)  # of the holds: those of the contract, and cork
     longest_ms: dict[str, int] = field(default_factory=dict)  # a hold, by cause
@@ -58,17 +56,10 @@ class WatchedSocket:
         own = sum(self.causes[cause] for cause in COSTS_TIME)
         return own >= SEVERAL and own * 2 >= self.holds
 
-    @property
-    def nagle_holds(self) -> int:
-        return self.causes["nagle_delayed_ack"]
-
     def note(self, reading: SocketReading) -> None:
-        # Before it sends anything, its process may still set the option, and Nagle's algorithm holds nothing.
-        self.changed = self.changed or (self._sent > 0 and reading.nodelay != self.nodelay)
         self.busy = self.busy or reading.bytes_sent > self._sent
         self._sent = reading.bytes_sent
         self.nodelay = reading.nodelay
-        self.was_off = self.was_off or (self._sent > 0 and not reading.nodelay)
         now = time.monotonic()
         if self._free is None or not reading.not_sent:
             self._free = now, reading
