@@ -9,12 +9,11 @@ import { Skipped } from './skipped.js'
 export const BODY_KINDS = ['none', 'bytes', 'text', 'memory_file', 'file', 'form', 'multipart', 'stream']
 
 /**
- * `value` is the body as a user of the API would pass it, `headers` are what the user would add, `objects` what is to be
- * seen of it after the call.
+ * `value` is the body as a user of the API would pass it, `headers` are what the user would add.
  * @param {any} spec body of the protocol
  * @param {'undici' | 'fetch' | 'http'} api
  * @param {{FormData: any}} types FormData of the API
- * @returns {Promise<{value: any, headers: [string, string][], objects?: () => object, dispose?: () => Promise<void>}>}
+ * @returns {Promise<{value: any, headers: [string, string][], dispose?: () => Promise<void>}>}
  */
 export async function makeBody (spec, api, types) {
   const fill = spec?.fill ?? 'x'
@@ -59,7 +58,6 @@ async function fileBody (spec, fill, api) {
   const value = createReadStream(path, { start: spec.position })
   return {
     value,
-    objects: () => ({ body_position: value.bytesRead, body_closed: value.destroyed }),
     headers: [['content-length', String(spec.size - (spec.position ?? 0))]],
     dispose: () => rm(folder, { recursive: true, force: true })
   }
@@ -67,10 +65,8 @@ async function fileBody (spec, fill, api) {
 
 function streamBody (spec, fill, api) {
   const sizes = spec.chunks
-  let left = sizes.length
   async function * chunks () {
     for (const [index, size] of sizes.entries()) {
-      left--
       if (spec.gap_ms && index > 0) await new Promise((resolve) => setTimeout(resolve, spec.gap_ms))
       yield Buffer.alloc(size, fill)
     }
@@ -83,5 +79,5 @@ function streamBody (spec, fill, api) {
   }
   // fetch turns an iterator into a byte stream, in which an empty chunk would never end.
   const value = api === 'fetch' ? ReadableStream.from(chunks()) : chunks()
-  return { value, headers, objects: () => ({ body_left: left }) }
+  return { value, headers }
 }

@@ -23,14 +23,13 @@ const HTTP_LACKS = ['body:memory_file', 'body:multipart', 'proxy_forward', 'prox
 
 const commands = {
   async hello (message) {
-    if (message.protocol !== 1) throw new Skipped(`protocol ${message.protocol} is not known, only 1`)
     if (!KINDS.includes(message.client)) throw new Skipped(`client ${message.client} is not known`)
     const { ...loaded } = await import(`./clients/${message.client}.js`)
     const api = process.env.ONEWRITE_DRIVER_API
     if (api !== undefined && !loaded.apis.includes(api)) throw new Skipped(`client ${message.client} has no api ${api}`)
     kind = api === undefined ? loaded : { ...loaded, apis: [api], base: api === 'http' ? { name: 'node:http', version: process.versions.node } : loaded.base }
     return {
-      protocol: 1,
+      protocol: 2,
       client: message.client,
       adapter: 'node',
       version,
@@ -38,8 +37,7 @@ const commands = {
       runtime: `Node ${process.versions.node}`,
       pid: process.pid,
       apis: kind.apis,
-      capabilities: api === 'http' ? [...kind.capabilities.filter((name) => !HTTP_LACKS.includes(name)), 'expect_continue'] : kind.capabilities,
-      clock: { mono_ns: Number(process.hrtime.bigint()), unix_ns: Math.round((performance.timeOrigin + performance.now()) * 1e6) }
+      capabilities: api === 'http' ? [...kind.capabilities.filter((name) => !HTTP_LACKS.includes(name)), 'expect_continue'] : kind.capabilities
     }
   },
   async open (message) {
@@ -62,11 +60,6 @@ const commands = {
     clients.delete(message.client_id)
     await client.close()
     return { ok: true }
-  },
-  async api (message) {
-    const client = clientOf(message)
-    if (!client.call) throw new Skipped('this kind is not installed for the process')
-    return client.call(message.do)
   },
   request: (message) => runRequest(clientOf(message), message),
   async batch (message) {

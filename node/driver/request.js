@@ -3,24 +3,12 @@
 import { createHash } from 'node:crypto'
 import { makeBody } from './body.js'
 import { describeError } from './errors.js'
-import { canonicalEvent } from './canonical.js'
 import { phaseWatch } from './phase.js'
 
 /** Turns of the event loop that a reply waits for the call's record after the call itself is over: some second. */
 const RECORD_TURNS = 800
 
-/** From here on a request collects garbage before and after, so that the peak of the process shows copies alone. */
-const LARGE = 1 << 20
-
 export async function runRequest (client, message) {
-  if (!(message.body?.size >= LARGE) || globalThis.gc === undefined) return one(client, message)
-  globalThis.gc()
-  const result = await one(client, message)
-  globalThis.gc()
-  return result
-}
-
-async function one (client, message) {
   const body = await makeBody(message.body, client.api.name, client.api.types)
   // The lengths that a case gives replace those that a user would add.
   const given = message.headers ?? []
@@ -49,7 +37,6 @@ async function one (client, message) {
       outcome: 'response',
       status: answer.status,
       headers: answer.headers,
-      objects: answer.objects,
       body_bytes: answer.body.length,
       body_sha256: createHash('sha256').update(answer.body).digest('hex')
     }
@@ -59,20 +46,18 @@ async function one (client, message) {
     const cancelled = canceller?.signal.aborted === true && described.kind === 'cancelled'
     result = { outcome: cancelled ? 'cancelled' : 'error', error: described }
   }
-  const left = body.objects?.()
-  if (left || result.objects) result.objects = { ...result.objects, ...left }
   result.elapsed_us = Number((process.hrtime.bigint() - started) / 1000n)
   await body.dispose?.()
 
   if (watch) {
-    await watch.settled(RECORD_TURNS)
-    if (result.error && watch.records[0]?.errorPhase) result.error.phase = watch.records[0].errorPhase
-    if (watch.records[0]) {
-      const { id, ...timing } = watch.records[0].toJSON()
-      result.timing = timing
-    }
-    result.timings = watch.records.length
-    result.events = watch.events.map(canonicalEvent)
+    await watch.recorded(RECORD_TURNS)
+    const last = watch.records.at(-1)
+    if (result.error && last?.errorPhase) result.error.phase = last.errorPhase
+    result.records = watch.records.map((record) => ({ ...record.toJSON(), events: record.events.map(([name, tNs]) => [snakeCase(name), tNs]) }))
   }
   return result
+}
+
+function snakeCase (name) {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

@@ -18,13 +18,7 @@ export async function request (transport, { method, url, headers, body, signal, 
     await response.body?.cancel()
     return { status: response.status, headers: [...response.headers], body: Buffer.alloc(0) }
   }
-  const objects = {
-    response: response.constructor.name,
-    response_attributes: Object.keys(response).sort(),
-    response_type: response.type,
-    redirected: response.redirected
-  }
-  return { status: response.status, headers: [...response.headers], body: Buffer.from(await response.arrayBuffer()), objects }
+  return { status: response.status, headers: [...response.headers], body: Buffer.from(await response.arrayBuffer()) }
 }
 
 export async function post (transport, url, method, body) {

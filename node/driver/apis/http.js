@@ -33,8 +33,8 @@ export function request (transport, { method, url, headers, body, signal, read }
       const done = () => {
         const answer = { status: response.statusCode, headers: rawPairs(response.rawHeaders), body: Buffer.concat(parts) }
         // The request is closed some turns after its response has ended.
-        if (request.closed) return resolve({ ...answer, objects: objectsOf(request, response) })
-        request.once('close', () => resolve({ ...answer, objects: objectsOf(request, response) }))
+        if (request.closed) return resolve(answer)
+        request.once('close', () => resolve(answer))
       }
       if (read === 'none') {
         response.on('error', () => {}).destroy()
@@ -91,18 +91,6 @@ function splitSend (request, body, reject) {
 export async function post (transport, url, method, body) {
   const response = await request(transport, { method, url, headers: [], body, signal: undefined, read: 'all' })
   return response.status
-}
-
-/** What the caller holds, and what is left on it. */
-function objectsOf (request, response) {
-  return {
-    response: response.constructor.name,
-    response_attributes: Object.keys(response).sort(),
-    request: request.constructor.name,
-    request_attributes: Object.keys(request).sort(),
-    request_listeners: request.eventNames().map(String).sort(),
-    socket_listeners: response.socket === null ? [] : response.socket.eventNames().map(String).sort()
-  }
 }
 
 function rawPairs (raw) {

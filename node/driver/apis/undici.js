@@ -23,14 +23,7 @@ export async function request (transport, { method, url, headers, body, signal, 
     response.body.on('error', () => {}).destroy()
     return { status: response.statusCode, headers: pairs(response.headers), body: Buffer.alloc(0) }
   }
-  const objects = {
-    response: response.constructor.name,
-    response_attributes: Object.keys(response).sort(),
-    response_body: response.body.constructor.name,
-    response_body_attributes: Object.keys(response.body).sort(),
-    request_headers: flat.length
-  }
-  return { status: response.statusCode, headers: pairs(response.headers), body: Buffer.from(await response.body.arrayBuffer()), objects }
+  return { status: response.statusCode, headers: pairs(response.headers), body: Buffer.from(await response.body.arrayBuffer()) }
 }
 
 /** The shortest form, for load. */

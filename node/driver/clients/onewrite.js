@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
-import { Agent, HttpAgent, HttpsAgent, ProxyAgent, withTimingId } from '../../src/index.js'
+import { Agent, HttpAgent, HttpsAgent, ProxyAgent } from '../../src/index.js'
 import { BODY_KINDS } from '../body.js'
 import { composeUndici, httpOptions, undiciOptions, undiciProxyOptions } from '../options.js'
 import { Skipped } from '../skipped.js'
@@ -13,20 +13,15 @@ const modules = { undici: () => import('../apis/undici.js'), http: () => import(
 export const apis = ['undici', 'http']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
-  'timing', 'events', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'proxy_forward', 'proxy_connect',
-  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'attempts', 'checked_options', 'prompt_memory', 'load', 'serve', 'objects', ...BODY_KINDS.map((kind) => `body:${kind}`)
+  'timing', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'proxy_forward', 'proxy_connect',
+  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'load', 'serve', ...BODY_KINDS.map((kind) => `body:${kind}`)
 ]
-
-/** Names in the adapter's spelling; whether there is such an option, and what it may be, is the adapter's to say. */
-export function adapterOptions (options) {
-  const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase())
-  return Object.fromEntries(Object.entries(options.adapter ?? {}).map(([name, value]) => [camel(name), value]))
-}
 
 export async function open (options) {
   const api = await modules[options.api]()
-  const watcher = options.hooks === 'none' ? null : makeWatch(options.hooks, withTimingId)
-  const ours = { ...adapterOptions(options), ...watcher?.hooks }
+  if (options.adapter?.quickack !== undefined) throw new Skipped('Node cannot set TCP_QUICKACK')
+  const watcher = options.hooks === 'none' ? null : makeWatch(options.hooks)
+  const ours = { ...options.adapter, onTiming: watcher?.onTiming }
   const timed = watcher ? { watch: watcher.watch } : null
   if (options.api === 'http') {
     for (const name of ['proxy', 'custom_connector', 'retries', 'redirects']) {

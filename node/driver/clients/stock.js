@@ -14,7 +14,7 @@ export const apis = ['undici', 'fetch', 'http']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
   'shared_clock', 'cancel', 'proxy_forward', 'proxy_connect', 'socket_options', 'custom_connector', 'concurrency',
-  'retries', 'redirects', 'prompt_memory', 'load', 'serve', 'objects', ...BODY_KINDS.map((kind) => `body:${kind}`)
+  'retries', 'redirects', 'load', 'serve', ...BODY_KINDS.map((kind) => `body:${kind}`)
 ]
 
 export async function open (options) {
