@@ -1,51 +1,43 @@
-"""One HTTP request, one write, over urllib3: TCP_NODELAY on, and a record of where the time went.
+"""urllib3 that sends each request in one write, keeps TCP_NODELAY on, and says where the time went.
 
-- :class:`PoolManager`, :class:`ProxyManager`, the pools and connections: urllib3's own with that added;
-- :func:`install`: the same for every user of urllib3 in this process;
-- :func:`status`: what is patched, or switched off, and why;
-- :class:`onewrite.requests.Adapter`: for one requests session;
-- :mod:`onewrite.httpx`: for httpx and httpcore;
-- :mod:`onewrite.opentelemetry`: phases on spans, records as log events, metrics;
-- ``on_timing``: a callable that gets the :class:`Timing` of each call.
+- :func:`install` does so for every urllib3 connection of the process, whoever makes it (requests, botocore, …);
+- :class:`PoolManager`, :class:`ProxyManager` and :class:`onewrite.requests.Adapter` do so for their own connections;
+- :mod:`onewrite.httpx` gives the timing of httpx's requests.
+
+Importing onewrite imports no base library and changes nothing.
 """
 
 from __future__ import annotations
 
-from . import _base_version, _config
-from ._errors import OnewriteError, UnsupportedBaseError
-from ._install import Status, install, status, uninstall
-from ._settings import Installation
-from ._timing.events import Event, TimingListener
-from ._timing.hooks import hook_failures
-from ._timing.kernel import KernelEvidence
-from ._timing.record import Attempt, Timing
-from ._urllib3.connection import HTTPConnection, HTTPSConnection
-from ._urllib3.manager import PoolManager, ProxyManager
-from ._urllib3.pool import HTTPConnectionPool, HTTPSConnectionPool
-from ._version import __version__ as __version__
+import typing
 
-_reason = None if _config.DEFAULTS.disabled else _base_version.unsupported_version()
-if _reason is not None:
-    _config.log.warning("%s", _reason)
+from ._errors import UnsupportedBaseError
+from ._install import install, status, uninstall
+from ._kernel import Evidence
+from ._record import Record
+
+if typing.TYPE_CHECKING:
+    from ._manager import PoolManager, ProxyManager
+
+__version__ = "0.1.0"
 
 __all__ = [
-    "Attempt",
-    "Event",
-    "HTTPConnection",
-    "HTTPConnectionPool",
-    "HTTPSConnection",
-    "HTTPSConnectionPool",
-    "Installation",
-    "KernelEvidence",
-    "OnewriteError",
+    "Evidence",
     "PoolManager",
     "ProxyManager",
-    "Status",
-    "Timing",
-    "TimingListener",
+    "Record",
     "UnsupportedBaseError",
-    "hook_failures",
+    "__version__",
     "install",
     "status",
     "uninstall",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Import urllib3 for the classes that derive from it when one of them is used."""
+    if name in ("PoolManager", "ProxyManager"):
+        from . import _manager
+
+        return getattr(_manager, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,17 +1,15 @@
-"""The errors that onewrite raises, and the error kind (spec/events.yaml) of any exception."""
+"""The error that onewrite raises, and the error kind (spec/events.yaml) of any exception.
+
+Classes are compared by name, so that no library is imported for it.
+"""
 
 from __future__ import annotations
 
-import ssl
 import typing
 
 
-class OnewriteError(Exception):
-    """Base of every error that onewrite raises."""
-
-
-class UnsupportedBaseError(OnewriteError, ImportError):
-    """The installed base library has a version or private names that onewrite does not support. Nothing was changed."""
+class UnsupportedBaseError(ImportError):
+    """The installed base library has a version, or lacks names, that onewrite does not support. Nothing was changed."""
 
 
 #: The packages whose class names are in the table. An exception of another package has the kind of its base class.
@@ -46,7 +44,7 @@ _GENERAL: tuple[tuple[str, frozenset[str]], ...] = (
 _CLOSED = ("Server disconnected", "peer closed connection", "Response ended prematurely")
 
 
-def chain(error: BaseException) -> list[BaseException]:
+def _chain(error: BaseException) -> list[BaseException]:
     """Return *error* and what it wraps: reasons, arguments, causes."""
     found: list[BaseException] = []
     ahead: list[typing.Any] = [error]
@@ -76,10 +74,10 @@ def kind_of(error: BaseException) -> str:
 
 
 def _kind_of(error: Exception) -> str:
-    wrapped = chain(error)
+    wrapped = _chain(error)
     names = set[str]().union(*map(_names, wrapped))
     # "EOF occurred in violation of protocol": the peer closed without a TLS close_notify.
-    if "ProtocolError" in names and any(isinstance(cause, ssl.SSLEOFError) for cause in wrapped):
+    if {"ProtocolError", "SSLEOFError"} <= names:
         return "closed"
     # A chunk without a size. urllib3 1.26 raises this error with an empty size where the body has ended.
     if any("InvalidChunkLength" in _names(cause) and getattr(cause, "length", None) for cause in wrapped):

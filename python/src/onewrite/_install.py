@@ -1,163 +1,159 @@
-"""install(), uninstall() and status(): the same behaviour for every user of urllib3 in this process.
-
-install() replaces functions of urllib3's classes:
-
-- ``HTTPConnection.__init__``. Each connection made from then on gets a class with onewrite's in front of its own.
-  botocore, docker, vcrpy, urllib3's SOCKS support and users' own code derive from this class;
-- ``HTTPConnectionPool.__init__``, for the times of a pool's requests;
-- ``HTTPConnectionPool._get_conn``, which reaches pools that are older, and their closed connections;
-- ``PoolManager.urlopen``: a redirect to another host is an attempt of the same call, and only the manager sees that.
-"""
+"""install(), uninstall() and status(): every urllib3 connection of this process."""
 
 from __future__ import annotations
 
-import dataclasses
+import importlib.abc
+import importlib.metadata
+import logging
 import sys
+import threading
 import typing
 
-if typing.TYPE_CHECKING:
-    from typing_extensions import Unpack
+from . import _config, _hooks, _imports
+from ._config import Scope, installed
 
-import urllib3
-import urllib3.connection
-import urllib3.connectionpool
-import urllib3.poolmanager
+log = logging.getLogger("onewrite")
 
-from . import _base_version, _config, _front
-from ._settings import Arguments, Installation, installations, silenced
-from ._timing.hooks import drain, hook_failures
-from ._urllib3.connection import OneWrite, adopt
-from ._urllib3.manager import Manager
-from ._urllib3.pool import Pool, timed_urlopen
-from ._version import __version__
-
-_Connection = _base_version.genuine(urllib3.connection, "HTTPConnection")
-_Pool = _base_version.genuine(urllib3.connectionpool, "HTTPConnectionPool")
-_Manager = _base_version.genuine(urllib3.poolmanager, "PoolManager")
+_lock = threading.RLock()
+#: What waits for urllib3's import, and why install() has no effect.
+_finder: importlib.abc.MetaPathFinder | None = None
+_is_on = False
 
 
-def _manager_urlopen(below: typing.Callable[..., typing.Any]) -> typing.Callable[..., typing.Any]:
-    def urlopen(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        bound = below.__get__(self, type(self))  # a tracer's wrapper has to be bound
-        if isinstance(self, Manager):
-            return bound(*args, **kwargs)
-        return timed_urlopen(None, self, None, bound, args, kwargs)
+def install(
+    on_timing: typing.Callable[..., object] | None = None, *, observe: bool | None = None, quickack: bool | None = None
+) -> typing.Callable[[], None]:
+    """Send each request of every urllib3 connection in one write, with TCP_NODELAY on.
 
-    return urlopen
+    Pools and connections that exist are reached. If urllib3 is not imported yet, this is done right after its import.
 
+    Args:
+        on_timing: gets the :class:`onewrite.Record` of each request after its end, on the thread that ends it. What it
+            raises as an Exception is swallowed, counted and logged once.
+        observe: leave writes and TCP_NODELAY to urllib3; only hooks work. Default: ``ONEWRITE_OBSERVE``.
+        quickack: set TCP_QUICKACK after each request (Linux). Default: ``ONEWRITE_QUICKACK``.
 
-def _pool_get_conn(below: typing.Any) -> typing.Callable[..., typing.Any]:
-    def _get_conn(self: typing.Any, timeout: float | None = None) -> typing.Any:
-        conn = below.__get__(self, type(self))(timeout)  # a tracer's wrapper has to be bound
-        if not isinstance(conn, OneWrite) and installations.active and getattr(conn, "sock", self) is None:
-            adopt(conn)  # it connects next
-        if installations.active and not isinstance(self, Pool) and _front.put(Pool, self) and installations.hooks:
-            _front.miss("the first request of a pool that is older than install()")
-        return conn
+    Returns:
+        a function that removes this hook. Called again, install() adds a hook and sets both switches anew.
 
-    return _get_conn
-
-
-_PLACES = (
-    (_Connection, "__init__", _front.after_init(installations, adopt)),
-    (_Pool, "_get_conn", _pool_get_conn),
-    (_Pool, "__init__", _front.after_init(installations, lambda pool: _front.put_on_new(Pool, pool))),
-    (_Manager, "urlopen", _manager_urlopen),
-)
-
-
-def install(**options: Unpack[Arguments]) -> Installation:
-    """Make every urllib3 connection of this process send a request in one write, with TCP_NODELAY on.
-
-    Call it early: connections that are open already stay as they are, and a pool that is older than install() is
-    recorded from its second request on. Safe from any thread. Called again, it adds its hooks to those that are there,
-    and its options replace those it names; None leaves an option as it is. ``hooks_disabled=True`` ends all hooks of
-    this process. With ``ONEWRITE_DISABLED=true`` it does nothing.
-
-    ``on_timing`` is called once per call with its finished :class:`onewrite.Timing`, on the thread of the request;
-    ``listener``, a :class:`onewrite.TimingListener`, gets each event as it happens. The README describes the options.
-
-    Raises UnsupportedBaseError, an ImportError, when the installed urllib3 has another version than 1.26 and 2.x, or
-    lacks a private name that onewrite relies on: nothing is changed then. Raises TypeError or ValueError for an option
-    that is of the wrong type or out of range.
+    Raises:
+        UnsupportedBaseError: urllib3 is imported, and is not 1.26 or 2.x, or lacks a name; nothing is changed. One that
+            is imported later is left alone with a warning in the log.
+        TypeError: a hook that cannot be called, or a switch that is no bool.
     """
-    if not _config.DEFAULTS.disabled:
-        _base_version.require()
-    return installations.install(options, _PLACES)
+    global _finder, _is_on
+    hook = None if on_timing is None else _hooks.Hook(on_timing)
+    with _lock:
+        if _config.DISABLED:
+            return lambda: None
+        before = _is_on, installed.hooks
+        if hook is not None and all(known.function != on_timing for known in installed.hooks):
+            installed.hooks = (*installed.hooks, hook)
+        _is_on = True
+        try:
+            installed.switch_on(observe, quickack)
+            if _finder is None:
+                _finder = _imports.when_imported("urllib3", _on_import)
+            if _finder is None:
+                _apply()
+        except BaseException:
+            _is_on, installed.hooks = before
+            if not _is_on:
+                installed.switch_off()
+            raise
+
+    def remove() -> None:
+        with _lock:
+            installed.hooks = tuple(known for known in installed.hooks if known.function != on_timing)
+            if _is_on and _finder is None:
+                _apply()
+
+    return remove
+
+
+def _on_import() -> None:
+    """Patch urllib3, which the program has just imported."""
+    global _finder, _is_on
+    from ._errors import UnsupportedBaseError
+
+    waited, _finder = _finder is not None, None
+    if waited and _is_on:
+        try:
+            _apply()
+        except UnsupportedBaseError as error:
+            _is_on = False
+            installed.switch_off()
+            log.warning("%s; it stays as it is", error)
+
+
+def _apply() -> None:
+    from . import _places
+
+    _places.apply(bool(installed.hooks))
 
 
 def uninstall() -> None:
     """Leave urllib3 as it was; without an install() before it, do nothing.
 
-    Connections that are open stay open and are urllib3's own from the next request on. Requests under way end as they
-    began, and responses that are still being read get their records. A function that somebody has wrapped since
-    install() stays in place and only calls urllib3's.
+    Open connections stay open. Requests under way end as with urllib3 alone, without a record. A function that somebody
+    has wrapped since stays below the wrapper and only calls urllib3's; so do the functions of own managers.
     """
-    installations.uninstall(_PLACES)
+    global _finder, _is_on
+    with _lock:
+        _is_on = False
+        installed.hooks = ()
+        installed.switch_off()
+        _imports.forget(_finder)
+        _finder = None
+        places = sys.modules.get(f"{__package__}._places")
+        if places is not None:
+            places.undo()
 
 
-@dataclasses.dataclass(frozen=True)
-class Status:
-    """What onewrite does in this process, and why not."""
+def status() -> dict[str, typing.Any]:
+    """Return what onewrite does in this process.
 
-    #: onewrite's version.
-    version: str
-    #: Whether install() is in force, and why not. Own classes work without it where urllib3 is supported.
-    enabled: bool
-    off_because: str | None
-    #: The base library: its "name" and "version".
-    base: dict[str, str]
-    #: By full name: "patched", "idle" after uninstall(), or "stock".
-    patches: dict[str, str]
-    #: Options of install(); without it those of the environment.
-    options: dict[str, bool | int]
-    #: How many hooks of install() are called, and how many times a hook of this process raised.
-    hooks: int
-    hook_errors: int
-    #: How many were not reached: first requests of pools older than install(), objects whose class cannot change.
-    missed: int
-
-    def to_dict(self) -> dict[str, typing.Any]:
-        """Return the same as a dict of plain values, with the names of the other languages."""
-        return dataclasses.asdict(self)
-
-    def __str__(self) -> str:
-        """Return the same as lines of text."""
-        state = "in force" if self.enabled else f"not in force: {self.off_because}"
-        lines = [
-            f"onewrite {self.version} over {self.base['name']} {self.base['version']}",
-            f"install(): {state}" + (", observing only" if self.enabled and self.options["observe"] else ""),
-            f"hooks of install(): {self.hooks}; {self.hook_errors} hook errors; {self.missed} not reached",
-            "options: " + ", ".join(f"{name}={value}" for name, value in self.options.items()),
-        ]
-        return "\n".join([*lines, *(f"  {name}: {state}" for name, state in self.patches.items())])
+    ``enabled``: whether install() is in force, else ``off_because``; ``patches``: the functions that are replaced now;
+    ``hooks``: how many of install(); ``hook_errors``: how many times a hook has raised.
+    """
+    places = sys.modules.get(f"{__package__}._places")
+    reason = None
+    if _config.DISABLED:
+        reason = "ONEWRITE_DISABLED is set"
+    elif places is not None and places.other_copy:
+        reason = "another copy of onewrite has patched urllib3"
+    elif not _is_on:
+        reason = "not installed"
+    elif _finder is not None:
+        reason = "urllib3 is not imported yet"
+    try:
+        base = importlib.metadata.version("urllib3")
+    except importlib.metadata.PackageNotFoundError:
+        base = None
+    return {
+        "version": sys.modules[__package__].__version__,
+        "enabled": reason is None,
+        "off_because": reason,
+        "base": {"name": "urllib3", "version": base},
+        "patches": [] if places is None else places.applied(),
+        "options": {"disabled": _config.DISABLED, "observe": installed.observe, "quickack": installed.quickack},
+        "hooks": len(installed.hooks),
+        "hook_errors": _hooks.failures,
+    }
 
 
-def status() -> Status:
-    """Return what is patched in this process, or switched off, and why."""
-    drain()
-    places = [(owner, name, installations.active) for owner, name, _ in _PLACES]
-    httpcore = sys.modules.get(f"{__package__}._httpcore.install")
-    if httpcore is not None:
-        places += [(owner, name, httpcore.installations.active) for owner, name, _ in httpcore.places()]
-    off_because = None
-    if not installations.active:
-        disabled = installations.options.disabled
-        off_because = "ONEWRITE_DISABLED is set" if disabled else _base_version.unsupported() or "not installed"
-    return Status(
-        version=__version__,
-        enabled=installations.active,
-        off_because=off_because,
-        base={"name": "urllib3", "version": _base_version.version()},
-        patches={
-            f"{owner.__module__}.{owner.__name__}.{name}": _front.state_of(owner, name, active)
-            for owner, name, active in places
-        },
-        options={
-            **dataclasses.asdict(installations.options),
-            "hooks_disabled": installations.options.hooks_disabled or bool(silenced),
-        },
-        hooks=0 if installations.hooks is None or silenced else installations.hooks.count(),
-        hook_errors=hook_failures(),
-        missed=_front.missed(),
-    )
+def own_scope(
+    on_timing: typing.Callable[..., object] | None, observe: bool | None, quickack: bool | None
+) -> Scope | None:
+    """Return the scope of a manager of one's own, whose connections the functions of install() serve; None: stock."""
+    from . import _places
+
+    scope = Scope()
+    if on_timing is not None:
+        scope.hooks = (_hooks.Hook(on_timing),)
+    scope.switch_on(observe, quickack)
+    if _config.DISABLED:
+        return None
+    with _lock:
+        _places.keep(bool(scope.hooks))
+    return None if _places.other_copy else scope

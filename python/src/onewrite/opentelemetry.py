@@ -1,100 +1,86 @@
-"""Beside OpenTelemetry: ``onewrite.opentelemetry.instrument()``, or nothing but ``opentelemetry-instrument``.
+"""Hooks for OpenTelemetry: ``onewrite.install(on_timing=onewrite.opentelemetry.hook())``.
 
-The span that an instrumentation makes of a request gets the request's phases as ``onewrite.*`` attributes; the
-record leaves as a log event ``onewrite.request`` with that span's context; metrics count requests and measure waits by
-cause. No span is made here. Needs ``pip install "onewrite[opentelemetry]"``; without an SDK the API does nothing with
-what it gets.
+The phases of a request become attributes of the span that is current when the request ends, if that still records: the
+one of an instrumentation of urllib3, requests or httpx. No span is made. Two metrics have the scope ``onewrite``.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import typing
+import urllib.parse
 
-from . import __version__, _install
+from . import __version__
 from ._errors import UnsupportedBaseError
-from ._install import install
-from ._settings import Given, Installation
-from ._timing.events import TimingListener
-
-if typing.TYPE_CHECKING:
-    from typing_extensions import Unpack
+from ._record import PHASES, Record
 
 try:
-    from opentelemetry import _logs
-    from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]
-    from opentelemetry.metrics import MeterProvider
-
-    from ._opentelemetry import instruments
-    from ._opentelemetry.listener import Listener
+    from opentelemetry import metrics, trace
+    from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 except ImportError as error:
     raise UnsupportedBaseError(
-        f'onewrite.opentelemetry needs OpenTelemetry, pip install "onewrite[opentelemetry]": {error}'
+        'onewrite.opentelemetry needs OpenTelemetry: pip install "onewrite[opentelemetry]"'
     ) from error
 
-__all__ = ["OnewriteInstrumentor", "instrument", "listener"]
+__all__ = ["hook"]
+
+Attributes = dict[str, typing.Any]
+
+#: One edge right below 40 ms: a wait that Nagle's algorithm and a delayed acknowledgement cause takes 40 to 45 ms.
+_EDGES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.035, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+#: Methods that the semantic conventions know. Any other would make a time series of its own.
+_METHODS = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
+_ON_SPAN = (*(f"{phase}_ns" for phase in PHASES), "total_ns", "cause", "reused", "conn_id", "conn_requests", "proxy")
+_OF_KERNEL = ("segments_out", "send_hold_ns", "unread_ns")
+#: Spans of work of which the request is a part, perhaps one of many.
+_NOT_OURS = (trace.SpanKind.SERVER, trace.SpanKind.CONSUMER)
 
 
-def listener(
-    *,
-    logs: bool = True,
-    meter_provider: MeterProvider | None = None,
-    logger_provider: _logs.LoggerProvider | None = None,
-) -> TimingListener:
-    """Return a listener for own classes: ``onewrite.PoolManager(listener=onewrite.opentelemetry.listener())``.
+def _span_attributes(record: Record) -> Attributes:
+    found = {name: getattr(record, name) for name in _ON_SPAN}
+    found |= {name: getattr(record.kernel, name, None) for name in _OF_KERNEL}
+    return {f"onewrite.{name}": value for name, value in found.items() if value is not None}
 
-    - ``logs``: whether each call's record leaves as a log event;
-    - the providers are the global ones where none are given, also when those are set later.
+
+def _server(record: Record) -> Attributes:
+    try:
+        parts = urllib.parse.urlsplit(record.url or "")
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:  # a host that is none
+        return {}
+    found = {"server.address": parts.hostname, "server.port": port}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def hook(meter_provider: metrics.MeterProvider | None = None) -> typing.Callable[[Record], None]:
+    """Return an ``on_timing`` that reports to OpenTelemetry.
+
+    The metrics are those of *meter_provider*, by default of the global one, whether it is set now or later:
+    ``onewrite.wait.duration`` (histogram, seconds) and ``onewrite.requests`` (counter). Requests of exporters, which
+    suppress instrumentation, are not reported.
     """
-    logger = _logs.get_logger("onewrite", __version__, logger_provider) if logs else None
-    return Listener(instruments.of(__version__, meter_provider), logger)
+    meter = metrics.get_meter("onewrite", __version__, meter_provider)
+    waits = meter.create_histogram(
+        "onewrite.wait.duration",
+        "s",
+        "From the last byte of the request written to the first byte of the response read",
+        explicit_bucket_boundaries_advisory=_EDGES,
+    )
+    requests = meter.create_counter("onewrite.requests", "{request}", "Requests that got a connection")
 
+    def on_timing(record: Record) -> None:
+        if get_value(_SUPPRESS_INSTRUMENTATION_KEY):
+            return
+        span = trace.get_current_span()
+        if span.is_recording() and getattr(span, "kind", None) not in _NOT_OURS:
+            span.set_attributes(_span_attributes(record))
+        server = _server(record)
+        if record.wait_ns is not None:
+            method = record.method if record.method in _METHODS else "_OTHER"
+            attributes = {**server, "http.request.method": method}
+            if record.cause is not None:
+                attributes["onewrite.cause"] = record.cause
+            waits.record(record.wait_ns / 1e9, attributes)
+        if record.reused is not None:
+            requests.add(1, {**server, "onewrite.reused": record.reused})
 
-def instrument(
-    *,
-    logs: bool = True,
-    meter_provider: MeterProvider | None = None,
-    logger_provider: _logs.LoggerProvider | None = None,
-    httpx: bool = False,
-    **options: Unpack[Given],
-) -> Installation:
-    """Call :func:`onewrite.install` with a :func:`listener`; before instrumentations and SDK or after them.
-
-    With ``httpx`` also that of :mod:`onewrite.httpx`, for httpx and httpx2. *options* are ``on_timing`` and the
-    options of install(). Raises what install() raises, and returns an Installation whose ``remove()`` takes the
-    listener away. Hooks of other calls of install() stay in force.
-    """
-    reporting = listener(logs=logs, meter_provider=meter_provider, logger_provider=logger_provider)
-    installed = install(listener=reporting, **options)
-    if not httpx:
-        return installed
-    from ._httpcore.install import install as install_httpx  # imports httpcore, which not every program has
-
-    installed_httpx = install_httpx(listener=reporting, **options)
-    return Installation(installed.remove, installed_httpx.remove)
-
-
-class OnewriteInstrumentor(BaseInstrumentor):  # type: ignore[misc]
-    """For ``opentelemetry-instrument app.py``, which calls it; reaches httpx where httpcore is installed.
-
-    ``OTEL_PYTHON_DISABLED_INSTRUMENTATIONS=onewrite`` leaves it out.
-    """
-
-    def instrumentation_dependencies(self) -> typing.Collection[str]:
-        """Return what is instrumented."""
-        return ("urllib3 >= 1.26, < 3",)
-
-    def _instrument(self, **kwargs: typing.Any) -> None:
-        found = any(importlib.util.find_spec(name) for name in ("httpcore", "httpcore2"))
-        known = ("logs", "meter_provider", "logger_provider")
-        given = {name: kwargs[name] for name in known if name in kwargs}
-        self._installation = instrument(httpx=found, **given)
-
-    def _uninstrument(self, **kwargs: typing.Any) -> None:
-        self._installation.remove()
-        # Without another install() the libraries are left as they were.
-        httpcore = sys.modules.get(f"{__package__}._httpcore.install")
-        for module in (_install, httpcore):
-            if module is not None and not module.installations.remain():
-                module.uninstall()
+    return on_timing

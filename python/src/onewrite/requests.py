@@ -1,4 +1,4 @@
-"""An adapter for requests: ``session.mount("https://", onewrite.requests.Adapter())``."""
+"""One write per request for a session of requests: ``session.mount("https://", onewrite.requests.Adapter())``."""
 
 from __future__ import annotations
 
@@ -6,43 +6,45 @@ import typing
 
 import requests.adapters
 
-from ._front import put
-from ._settings import KEYWORDS, take
-from ._urllib3.manager import Manager
+from ._install import own_scope
 
 __all__ = ["Adapter"]
 
 
 class Adapter(requests.adapters.HTTPAdapter):
-    """requests' HTTPAdapter whose requests leave in one write, directly and through proxies.
+    """requests' HTTPAdapter, whose requests leave in one write, directly and through proxies.
 
-    Takes what HTTPAdapter takes, ``on_timing`` and ``listener`` as :class:`onewrite.PoolManager` does,
-    and onewrite's options. requests follows redirects above its adapters: each hop is a call of its own.
+    Takes what HTTPAdapter takes, and ``on_timing``, ``observe`` and ``quickack`` as :func:`onewrite.install` does.
     """
 
-    _onewrite_keywords: dict[str, typing.Any]
+    __attrs__ = [*requests.adapters.HTTPAdapter.__attrs__, "_onewrite_arguments"]  # noqa: RUF012 - as requests has it
 
-    __attrs__ = [  # noqa: RUF012 - as requests declares it
-        *requests.adapters.HTTPAdapter.__attrs__,
-        "_onewrite_keywords",
-    ]
-
-    def __init__(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        self._onewrite_keywords = {name: kwargs.pop(name) for name in KEYWORDS & kwargs.keys()}
+    def __init__(
+        self,
+        *args: typing.Any,
+        on_timing: typing.Callable[..., object] | None = None,
+        observe: bool | None = None,
+        quickack: bool | None = None,
+        **kwargs: typing.Any,
+    ) -> None:
+        self._onewrite_arguments = (on_timing, observe, quickack)
+        self._onewrite = own_scope(*self._onewrite_arguments)
         super().__init__(*args, **kwargs)
 
-    def _onewrite(self, manager: typing.Any) -> typing.Any:
-        if not isinstance(manager, Manager):
-            given = take({**self._onewrite_keywords})
-            if put(Manager, manager):
-                manager._onewrite_given = given
-        return manager
+    def __setstate__(self, state: typing.Any) -> None:
+        """Come from a pickle: requests makes pools anew."""
+        super().__setstate__(state)  # type: ignore[misc]
+        self._onewrite = own_scope(*self._onewrite_arguments)
 
-    def init_poolmanager(self, *args: typing.Any, **kwargs: typing.Any) -> None:
-        """Make the manager of direct connections (a method that requests documents for overriding)."""
-        super().init_poolmanager(*args, **kwargs)
-        self._onewrite(self.poolmanager)
+    def _own(self, pool: typing.Any) -> typing.Any:
+        if self._onewrite is not None:
+            pool._onewrite = self._onewrite
+        return pool
 
-    def proxy_manager_for(self, proxy: str, **proxy_kwargs: typing.Any) -> typing.Any:
-        """Make the manager for *proxy*, once (a method that requests documents for overriding)."""
-        return self._onewrite(super().proxy_manager_for(proxy, **proxy_kwargs))
+    def get_connection_with_tls_context(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Return the pool for a request (a method that requests documents for overriding, since 2.32)."""
+        return self._own(super().get_connection_with_tls_context(*args, **kwargs))
+
+    def get_connection(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """Return the pool for a URL (the same before requests 2.32)."""
+        return self._own(super().get_connection(*args, **kwargs))

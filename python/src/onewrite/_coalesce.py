@@ -1,0 +1,185 @@
+"""Head and body in one write.
+
+http.client and urllib3 write a request by ``send()``: the head, then the body. While ``request()`` runs, ``send()``
+keeps the head, which announces a body that is in memory, until the body comes, and writes both at once. Getting such a
+body cannot block and runs no code of the caller. Any other head leaves at once, as with urllib3 alone.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+import typing
+
+from ._link import Link, link_of
+from ._nodelay import set_nodelay, set_quickack, tcp_socket
+from ._patch import Function
+from ._record import Line
+
+#: The most bytes that are joined: the plaintext of one TLS record (RFC 8446, 5.1).
+LIMIT = 16384
+
+_BUFFERS = frozenset((bytes, bytearray, memoryview))
+_PIECES = _BUFFERS | {str}
+#: Packages whose sockets take a view of a body: no copy. A class of the user may rely on what urllib3 passes.
+_TAKE_VIEWS = frozenset(("socket", "ssl", "socks", "gevent", "eventlet", "urllib3"))
+
+#: The connections whose head may be held. uninstall() waits for them.
+holding: set[Link] = set()
+
+#: What stands below our send().
+_send_below: Function
+
+
+def _is_in_memory(body: typing.Any) -> bool:
+    kind = type(body)
+    if kind is io.BytesIO:
+        return not vars(body)  # with a read() of its own it may do anything
+    return kind in _PIECES or (kind in (list, tuple) and all(type(piece) in _PIECES for piece in body))
+
+
+def request(stock: Function) -> Function:
+    """Wrap ``HTTPConnection.request`` and, in urllib3 1.26, ``request_chunked``: the borders of a request."""
+
+    def request(
+        self: typing.Any,
+        method: typing.Any,
+        url: typing.Any,
+        body: typing.Any = None,
+        *args: typing.Any,
+        **kwargs: typing.Any,
+    ) -> None:
+        link = self._onewrite
+        if link is None or link.owner != id(self):
+            link = link_of(self)
+        record, scope = link.record, link.scope
+        if record is None:
+            link.line.idle_since = 0  # nobody takes the time at which this request ends
+        # A request without a body is one write already.
+        hold = body is not None and scope.coalesce and link.calls_send and _is_in_memory(body)
+        try:
+            try:
+                if hold:
+                    holding.add(link)
+                    link.held = b"" if scope.coalesce else None  # asked again: see uninstall()
+                stock(self, method, url, body, *args, **kwargs)
+            finally:
+                if hold:
+                    _flush(self, link)  # also after an error: stock would have sent it by then
+        except BaseException as error:
+            if record is not None:
+                record.write_failed(error)
+            raise
+        link.is_prepared = False
+        line = link.line
+        if line.requests is not None:
+            line.requests += 1
+        if scope.quickack:
+            set_quickack(self.sock)
+
+    return request
+
+
+def send(stock: Function) -> Function:
+    """Wrap ``send``, which urllib3's HTTPConnection inherits from http.client. It sees each new socket first.
+
+    It is not wrapped in http.client, whose other users are none of ours; a tracer may do so at any time.
+    """
+    global _send_below
+    _send_below = stock
+
+    def send(self: typing.Any, data: typing.Any) -> None:
+        link = self._onewrite
+        if link is None or link.owner != id(self):
+            link = link_of(self)
+        held = link.held
+        if not held:
+            if self.sock is None and self.auto_open:
+                link.held = None  # a CONNECT is waited for
+                self.connect()
+                link.held = held
+                _see_socket(self, link, True)
+            elif self.sock is not link.sock:
+                _see_socket(self, link, link.is_prepared)
+            # With Expect the body waits for the server.
+            if held is None or type(data) is not bytes or len(data) > LIMIT or b"\nexpect:" in data.lower():
+                link.held = None
+                _write(self, link, data)
+            else:
+                link.held = data
+            return
+        size = _size(data)
+        if 0 < size <= LIMIT - len(held):
+            link.held = held + data
+            return
+        link.held = None  # the rest leaves as it comes
+        if size > 0 and type(self.sock).__module__.partition(".")[0] in _TAKE_VIEWS:
+            with memoryview(data) as whole, whole.cast("B") as view:
+                room = LIMIT - len(held)
+                _write(self, link, held + view[:room])
+                _write(self, link, view[room:])
+        else:
+            _write(self, link, held)
+            _write(self, link, data)
+
+    return send
+
+
+def connected(stock: Function) -> Function:
+    """Wrap ``HTTPConnection._new_conn``, which returns a connected socket: TCP_NODELAY is on before a TLS handshake."""
+
+    def _new_conn(self: typing.Any) -> typing.Any:
+        sock = stock(self)
+        link = link_of(self)
+        if link.scope.nodelay:
+            set_nodelay(sock, self.socket_options)
+        link.is_prepared = True
+        return sock
+
+    return _new_conn
+
+
+def _see_socket(conn: typing.Any, link: Link, is_new: bool) -> None:
+    """Begin with the socket that *conn* has now. Where a subclass has connected it, TCP_NODELAY was not set yet."""
+    link.sock = conn.sock
+    # How many requests a connection that was open before install() has carried is not known.
+    link.line = Line(tcp_socket(conn.sock), 0 if is_new else None)
+    if link.scope.nodelay and not link.is_prepared:
+        set_nodelay(conn.sock, conn.socket_options)
+
+
+def _flush(conn: typing.Any, link: Link) -> None:
+    """Write what is held."""
+    held, link.held = link.held, None
+    try:
+        if held:
+            _write(conn, link, held)
+    finally:
+        holding.discard(link)
+
+
+def _write(conn: typing.Any, link: Link, data: typing.Any) -> None:
+    """Write *data* as http.client does."""
+    record = link.record
+    if record is None:
+        _send_below(conn, data)
+        return
+    if not record.request_start:
+        record.begin_write(link.line)
+    _send_below(conn, data)
+    record.request_end = time.monotonic_ns()
+    record.writes += 1  # type: ignore[operator]
+    record.bytes_sent += max(_size(data), 0)  # type: ignore[operator]
+
+
+def _size(data: typing.Any) -> int:
+    """Return the size of *data* in bytes; -1 for what is no contiguous buffer: http.client takes it, or raises."""
+    if type(data) is bytes:
+        return len(data)
+    if type(data) not in _BUFFERS:
+        return -1
+    try:
+        with memoryview(data) as view:
+            return view.nbytes if view.c_contiguous else -1
+    except ValueError:  # released
+        return -1

@@ -1,1 +1,0 @@
-"""In front of httpcore, and of httpcore2, which has the same public interface."""

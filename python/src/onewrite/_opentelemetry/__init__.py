@@ -1,1 +1,0 @@
-"""What onewrite reports to OpenTelemetry."""

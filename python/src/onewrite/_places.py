@@ -1,0 +1,127 @@
+"""The functions of urllib3 that onewrite replaces, and when.
+
+Each place is the only one where its moment is seen; the wrapper's docstring says which. What no place shows: the first
+byte of a head (http.client reads it in one call), and the look-up of a name by a class that connects in its own way.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import urllib3.connection
+import urllib3.connectionpool
+import urllib3.response
+import urllib3.util.connection
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool
+
+from . import _base_version, _coalesce, _timing
+from ._config import Scope
+from ._link import Link
+from ._patch import Function, Patch
+
+log = logging.getLogger("onewrite")
+
+
+def _new_conn(stock: Function) -> Function:
+    """Wrap ``HTTPConnectionPool._new_conn``: a connection of an own manager's pool belongs to that manager."""
+
+    def _new_conn(self: HTTPConnectionPool) -> object:
+        conn = stock(self)
+        scope: Scope | None = self._onewrite  # type: ignore[attr-defined]
+        if scope is not None and isinstance(conn, HTTPConnection):
+            conn.__dict__["_onewrite"] = Link(conn, scope)
+        return conn
+
+    return _new_conn
+
+
+# send() before request(), which lets it hold; undone in the other order.
+_WIRE = [
+    Patch(HTTPConnection, "_new_conn", _coalesce.connected),
+    Patch(HTTPConnection, "send", _coalesce.send),
+    Patch(HTTPConnection, "request", _coalesce.request),
+]
+if _base_version.IS_1:  # in 2.x it calls request()
+    _WIRE.append(Patch(HTTPConnection, "request_chunked", _coalesce.request))
+_OWN = [Patch(HTTPConnectionPool, "_new_conn", _new_conn)]
+_TIMING = [
+    Patch(HTTPConnection, "connect", _timing.connect),
+    Patch(HTTPSConnection, "connect", _timing.connect),
+    Patch(HTTPConnection, "getresponse", _timing.getresponse),
+    Patch(HTTPConnection, "close", _timing.close),
+    Patch(urllib3.response.HTTPResponse, "__init__", _timing.response_made),
+    Patch(urllib3.response.HTTPResponse, "close", _timing.response_closed),
+    Patch(urllib3.util.connection, "_set_socket_options", _timing.looked_up),
+    Patch(urllib3.connection, "ssl_wrap_socket", _timing.tls),
+    Patch(HTTPConnectionPool, "_get_conn", _timing.get_conn),
+    Patch(HTTPConnectionPool, "_put_conn", _timing.put_conn),
+    Patch(HTTPConnectionPool, "urlopen", _timing.urlopen),
+]
+
+#: Whether another copy of this package was here first: then this one stays off.
+other_copy = False
+#: What own managers need until the process ends.
+_kept: list[Patch] = []
+
+
+def _is_taken() -> bool:
+    """Return whether another copy of onewrite has patched urllib3; say so once."""
+    global other_copy
+    ours = any(patch.applied for patch in _WIRE)
+    if not ours and "_onewrite" in vars(HTTPConnection) and not other_copy:
+        other_copy = True
+        log.warning("another copy of onewrite has patched urllib3; this one (%s) stays off", __file__)
+    return other_copy
+
+
+def apply(with_hooks: bool) -> None:
+    """Put the functions in place that are needed, and give the others back.
+
+    Raises UnsupportedBaseError for an urllib3 that is not supported; nothing is changed then.
+    """
+    _base_version.require()
+    if _is_taken():
+        return
+    if "_onewrite" not in vars(HTTPConnection):  # a link, a scope: where an object has none of its own
+        HTTPConnection._onewrite = HTTPConnectionPool._onewrite = None  # type: ignore[attr-defined]
+    for patch in _WIRE + (_TIMING if with_hooks else []):
+        patch.apply()
+    if not with_hooks:
+        _undo(_TIMING)
+
+
+def keep(with_hooks: bool) -> None:
+    """Put the functions in place that own managers need. They stay."""
+    _base_version.require()
+    if _is_taken():
+        return
+    for patch in _WIRE + _OWN + (_TIMING if with_hooks else []):
+        if patch not in _kept:
+            _kept.append(patch)
+    apply(any(patch.applied for patch in _TIMING) or _TIMING[0] in _kept)
+    _OWN[0].apply()
+
+
+def _undo(patches: list[Patch]) -> None:
+    for patch in reversed(patches):
+        if patch not in _kept:
+            patch.undo()
+
+
+def undo() -> None:
+    """Give back what is still ours and what no own manager needs."""
+    _undo(_TIMING)
+    until = time.monotonic() + 1
+    while _coalesce.holding and time.monotonic() < until:  # a head that is held needs send() in its place
+        time.sleep(0.001)
+    if not _coalesce.holding:
+        _undo(_WIRE)
+    if not applied() and "_onewrite" in vars(HTTPConnection) and not other_copy:
+        del HTTPConnection._onewrite, HTTPConnectionPool._onewrite  # type: ignore[attr-defined]
+
+
+def applied() -> list[str]:
+    """Return the names of the functions that are replaced now."""
+    return [str(patch) for patch in _WIRE + _OWN + _TIMING if patch.applied]

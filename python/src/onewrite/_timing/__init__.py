@@ -1,1 +1,0 @@
-"""Where a request's time went. No module here imports a base library or the wire."""
