@@ -69,7 +69,7 @@ def answer(m):
     if m["cmd"] == "hello":
         if m["client"] not in KINDS:
             return {"skipped": "http.client has only itself"}
-        return {"protocol": 1, "client": m["client"], "adapter": "http.client", "runtime": f"CPython {platform.python_version()}", "pid": os.getpid(),
+        return {"protocol": 2, "client": m["client"], "adapter": "http.client", "runtime": f"CPython {platform.python_version()}", "pid": os.getpid(),
                 "base": {"name": "http.client", "version": platform.python_version()}, "capabilities": CAPABILITIES}  # fmt: skip
     if m["cmd"] == "open":
         options.clear()

@@ -37,7 +37,7 @@ PLAIN: tuple[str, ...] = (
     "first_record_bytes",
 )
 PLAIN += ("first_ns", "complete_ns", "answer_ns", "last_write_ns", "answered_ns", "followed", "extra")
-SEEN = ("capabilities", "names", "memory_growth", "left_open", "ended_before_close", "warnings", "ended_unix_ns")
+SEEN = ("capabilities", "names", "hooked", "left_open", "ended_before_close", "warnings", "ended_unix_ns")
 
 
 def few(case: Case) -> Case:
@@ -64,6 +64,10 @@ def _told(value: Any, usual: Any) -> dict[str, Any]:
     return {name: told for name, told in asdict(value).items() if told != getattr(usual, name)}
 
 
+def _new(reply: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in reply.items() if name not in ("timing", "timings", "events", "objects")}
+
+
 def packed(seen: Observation) -> dict[str, Any]:
     """The observation as JSON."""
     arrivals = [_told(one, Arrival(-1, 0, 0, "")) | {"tunnel": _pack(one.tunnel)} for one in seen.arrivals]
@@ -74,14 +78,13 @@ def packed(seen: Observation) -> dict[str, Any]:
         for one in seen.exchanges
     ]
     samples = [
-        {"request": one.request, "reply": one.reply, "counted": one.counted, "step": one.step, "batch": one.batch}
+        {"request": one.request, "reply": _new(one.reply), "counted": one.counted, "step": one.step, "batch": one.batch}
         | {"exchanges": [exchange.number for exchange in one.exchanges]}
         for one in seen.samples
     ]
     rest: dict[str, Any] = {name: getattr(seen, name) for name in SEEN}
     rest |= {name: sorted(rest[name]) for name in ("capabilities", "ended_before_close")}
-    return {"path": seen.run.path, **rest, "states": list(seen.states.items()),
-            "arrivals": arrivals, "exchanges": exchanges, "samples": samples}  # fmt: skip
+    return {"path": seen.run.path, **rest, "arrivals": arrivals, "exchanges": exchanges, "samples": samples}
 
 
 def unpacked(line: str, case: Case) -> Observation:
@@ -103,7 +106,7 @@ def unpacked(line: str, case: Case) -> Observation:
     rest = {name: data[name] for name in SEEN}
     rest |= {name: frozenset(data[name]) for name in ("capabilities", "ended_before_close")}
     run = Run(few(case), client, scheme, route)
-    return Observation(run, samples, list(exchanges.values()), arrivals, states=dict(data["states"]), **rest)
+    return Observation(run, samples, list(exchanges.values()), arrivals, **rest)
 
 
 def recorded(contract: list[Case]) -> dict[str, tuple[str, Case]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,15 +14,13 @@ from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.fuzz.fuzzer import Part, results_of
 from onewrite_conformance.fuzz.fuzzer import shares_of as fuzz_shares
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.report.console import Progress, close, explain
+from onewrite_conformance.report.console import close, explain, say
 from onewrite_conformance.report.files import summary, write_junit
-from onewrite_conformance.report.scripts import keep
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command
 from onewrite_conformance.run.judge import Judge
+from onewrite_conformance.run.parallel import Share, brief, judge_all, shares_of
 from onewrite_conformance.run.probe import probe
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.same import PLAYS
-from onewrite_conformance.run.shares import draw, judge_all, shares_of
 
 __all__ = ["main"]
 
@@ -48,49 +45,42 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         "--client",
         action="append",
         help="client kind: onewrite, patched, stock; or a second base library's: "
-        "node:http, httpx, reactor-netty, ahc. May be repeated",
+        "node:http, httpx, reactor-netty. May be repeated",
     )
     what = parser.add_argument_group("cases to run")
     what.add_argument(
         "case", nargs="*", metavar="PATH", help="wire (a family), wire/4 (a requirement), a case, a run, or wildcards"
     )
-    what.add_argument(
-        "--draw",
-        type=int,
-        metavar="SEED",
-        help="one run of each case per adapter; this seed draws its client, scheme and route. No stock clients",
-    )
-    what.add_argument("--sample", type=int, metavar="N", help="with --draw: N cases alone, drawn as well")
+    what.add_argument("--brief", action="store_true", help="one run of each case per adapter. No stock clients")
     what.add_argument("--no-stock", action="store_true", help="leave the stock clients out (no matrix)")
     what.add_argument(
         "--fuzz",
         type=int,
         default=0,
         metavar="N",
-        help="also run N random scenarios with each adapter; with --draw by one of its clients; the path "
+        help="also run N random scenarios with each adapter; with --brief with one of its clients; the path "
         "same/fuzz leaves out the cases",
     )
-    what.add_argument(
-        "--seed", type=int, metavar="N", help="makes the random scenarios (default: that of --draw, or 1)"
-    )
+    what.add_argument("--seed", type=int, default=1, metavar="N", help="makes the random scenarios (1)")
     what.add_argument(
         "--env", action="append", metavar="NAME=VALUE", help="environment of every driver process; may be repeated"
     )
     what.add_argument(
         "--script", type=Path, metavar="FILE", help="the cases of this file, such as a script that differed from stock"
     )
-    what.add_argument("--plays", type=int, metavar="N", help="play each script of SAME N times at least (3; drawn 1)")
     what.add_argument("--check", action="store_true", help="only check texts, cases and coverage")
     what.add_argument("--list", action="store_true", help="only list the runs")
     what.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="shares of runs judged at the same time (default 1)"
+        "--jobs", type=int, default=1, metavar="N", help="processes that judge at the same time (default 1)"
     )
     how = parser.add_argument_group("output")
     how.add_argument("--trace", action="store_true", help="print bytes, times and segments of every run")
     how.add_argument("--quiet", action="store_true", help="no progress line")
     how.add_argument("--timeout", type=float, default=30.0, metavar="S", help="silence allowed to a driver (30)")
     how.add_argument("--reports", type=Path, help="folder for JUnit files (default $ONEWRITE_REPORTS)")
-    how.add_argument("--compliance", type=Path, metavar="FILE", help="write the matrix to this file")
+    how.add_argument(
+        "--compliance", type=Path, metavar="FILE", help="run each case once by each client, and write the matrix"
+    )
     return parser.parse_intermixed_args(arguments)
 
 
@@ -123,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
     results = _run(options, cases, requirements, folder)
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
-        write_compliance(results, requirements, cases, stock, options.compliance)
+        write_compliance(results, requirements, stock, options.compliance)
     explain(results)
     everything = results if options.driver else contract + results
     close(everything)
@@ -170,9 +160,8 @@ def _run(
             requirements,
             clients=options.client,
             only=options.case,
-            stock=not options.no_stock and (options.draw is None or options.compliance is not None),
-            drawn=options.draw is not None or options.script is not None,
-            plays=options.plays or (1 if options.draw is not None else PLAYS),
+            stock=not options.no_stock and (not options.brief or options.compliance is not None),
+            whole=not options.brief and options.script is None,
             trace=_print if options.trace else None,
             timeout_s=options.timeout,
         )
@@ -185,45 +174,39 @@ def _run(
     for warning in sorted(line for judge in judges.values() for line in judge.warnings):
         print(f"warning: {warning} (PROTOCOL.md has all)", file=sys.stderr)
     jobs = 1 if options.trace else options.jobs
-    runs, shares = 0, []
+    each_client = options.compliance is not None
+    chosen = {
+        name: brief(judge, each_client=each_client) if options.brief or each_client else [*judge.by_path.values()]
+        for name, judge in judges.items()
+    }
+    groups = {(name, run.client) for name, runs in chosen.items() for run in runs}
+    shares: list[Share] = []
     for name, judge in judges.items():
-        chosen = [[run] for run in judge.by_path.values()]
-        whole = not (options.case or options.client or options.sample)
-        traced = judge.own if whole and judge.adapter.witness else []
-        if options.draw is not None:
-            chosen = draw(judge, options.draw, options.sample, each_client=options.compliance is not None)
-            traced = random.Random(f"{options.draw}/{name}").sample(traced, min(1, len(traced)))
-        runs += len(chosen)
-        shares += shares_of(judge, chosen, traced)
-    if options.fuzz:
-        seed, drawn = options.seed or options.draw or 1, options.draw is not None
-        shares += fuzz_shares(judges.values(), options.client, options.fuzz, seed, jobs, draw=drawn)
+        if options.fuzz:
+            shares += fuzz_shares(judge, options.client, options.fuzz, options.seed, jobs, one=options.brief)
+        shares += shares_of(chosen[name], name, max(1, jobs // max(1, len(groups))))
     if jobs > 1:
         for judge in judges.values():
             judge.close()  # each process starts its own drivers
     results: dict[str, list[Result]] = {name: [] for name in judges}
     parts: list[Part] = []  # of the random scenarios
-    progress = Progress(options.quiet or options.trace, runs)
-    for result in judge_all(judges, shares, jobs):
-        if isinstance(result, Part):
-            parts.append(result)
+    quiet = options.quiet or options.trace
+    for done in judge_all(judges, shares, jobs):
+        if isinstance(done[0], Part):
+            parts += done
             continue
-        results[result.adapter].append(result)
-        if options.trace:
-            _print(f"-> {result.status}: {'; '.join(result.problems + result.notes)}")
-        progress.ran(result)
-    progress.clear()
+        results[done[0].adapter] += done
+        if not quiet:
+            failed = sum(one.failing for one in done)
+            say(f"{done[0].adapter} {done[0].client}: {len(done)} runs, {failed} failed at first")
     for name, judge in judges.items():
-        judge.finish(results[name], progress.say)
-        done = results[name]
-        for one in done:
-            if one.unsteady and one.path in judge.by_path and judge.by_path[one.path].case.same:
-                one.notes.append(f"kept as {keep(folder, name, judge.by_path[one.path], one.wobble)}")
-        if not done:  # random scenarios alone
+        judge.finish(results[name], (lambda line: None) if quiet else say)
+        if not results[name]:  # random scenarios alone
             continue
-        _print(f"{name:<10} {_base(done)}: {summary(done)}, {sum(one.seconds for one in done):.0f} s of runs")
-        write_junit(done, folder / f"judge-{name}.xml", f"judge-{name}")
-    return [one for done in results.values() for one in done] + results_of(judges, parts, folder)
+        seconds = sum(one.seconds for one in results[name])
+        _print(f"{name:<10} {_base(results[name])}: {summary(results[name])}, {seconds:.0f} s of runs")
+        write_junit(results[name], folder / f"judge-{name}.xml", f"judge-{name}")
+    return [one for done in results.values() for one in done] + results_of(parts, judges, folder)
 
 
 def _base(results: list[Result]) -> str:

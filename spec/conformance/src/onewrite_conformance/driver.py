@@ -179,7 +179,8 @@ class Driver:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        return frozenset(self.hello.get("capabilities", ()))
+        old = ("gather", "writes") if self.hello.get("protocol") == 1 else ()
+        return frozenset([*self.hello.get("capabilities", ()), *old])
 
     @property
     def alive(self) -> bool:

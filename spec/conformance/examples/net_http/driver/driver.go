@@ -164,7 +164,7 @@ func answer(m message) object {
 		if kind = m.Client; kind != "stock" && kind != "onewrite" {
 			return object{"skipped": "net/http is driven as stock and as onewrite"}
 		}
-		return object{"protocol": 1, "client": kind, "adapter": "net/http", "version": "1", "runtime": runtime.Version(),
+		return object{"protocol": 2, "client": kind, "adapter": "net/http", "version": "1", "runtime": runtime.Version(),
 			"base": object{"name": "net/http", "version": runtime.Version()}, "pid": os.Getpid(), "capabilities": capabilities}
 	case "open":
 		return open(m)

@@ -3,44 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 
 from onewrite_conformance.report.files import summary
 from onewrite_conformance.run.result import Result, Status
 
-__all__ = ["Progress", "close", "explain"]
+__all__ = ["close", "explain", "say"]
 
 MOST_NAMED = 60  # failures that the last lines name
 
 
-class Progress:
-    """The progress line; on a terminal it is rewritten, elsewhere written every 15 s."""
-
-    def __init__(self, quiet: bool, total: int) -> None:
-        self.quiet, self.total = quiet, total
-        self.done = self.failed = 0
-        self.terminal = sys.stderr.isatty()
-        self.started = self.last = time.monotonic()
-
-    def ran(self, result: Result) -> None:
-        self.done += 1
-        self.failed += result.failing
-        now = time.monotonic()
-        if now - self.last >= (0.1 if self.terminal else 15.0):
-            self.last = now
-            failed = f", {self.failed} failed at first" if self.failed else ""
-            seconds = f"{now - self.started:.0f} s"
-            self.say(f"{self.done}/{self.total} runs{failed}, {seconds}, at {result.adapter}: {result.path}")
-
-    def say(self, line: str) -> None:
-        if not self.quiet:
-            sys.stderr.write(f"\r\x1b[K{line[:150]}" if self.terminal else line + "\n")
-            sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self.terminal and not self.quiet:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+def say(line: str) -> None:
+    """A line of progress."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def _ends_of(lines: list[str], most: int = 14) -> list[str]:
@@ -64,12 +38,10 @@ def explain(results: list[Result]) -> None:
 def close(results: list[Result]) -> None:
     """The last lines: what was unsteady, the counts, and the name of each failure again, so that the end of a log has
     it."""
-    unsteady = [result for result in results if result.judged and result.unsteady]
-    if unsteady:
-        print(f"\n{len(unsteady)} unsteady runs: failed or differed, and then did not")
-    for result in unsteady:
-        print(f"UNSTEADY {result.adapter}: {result.path}: {result.wobble}")
-    print(f"\n{summary(results)}" + (f", {len(unsteady)} of these passed only when judged again" if unsteady else ""))
+    for result in results:
+        if result.judged and result.unsteady:
+            print(f"UNSTEADY {result.adapter}: {result.path} passed when judged again; at first: {result.unsteady}")
+    print(f"\n{summary(results)}")
     failed = [result for result in results if result.failing]
     for result in failed[:MOST_NAMED]:
         print(f"FAILED {result.adapter}: {result.path}: {_short((result.problems or [''])[0])}")

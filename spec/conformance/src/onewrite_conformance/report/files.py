@@ -37,7 +37,7 @@ def write_junit(results: list[Result], path: Path, suite: str) -> None:
             ElementTree.SubElement(case, "skipped", message=_clean(f"{result.status}: {first}"))
         elif result.unsteady:
             # Surefire's element for a test that failed, and passed when it was run again.
-            ElementTree.SubElement(case, "flakyFailure", message=_clean(result.wobble[:300])).text = _clean(text)
+            ElementTree.SubElement(case, "flakyFailure", message=_clean(result.unsteady[:300])).text = _clean(text)
         elif text:
             ElementTree.SubElement(case, "system-out").text = _clean(f"{result.status}\n{text}")
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)

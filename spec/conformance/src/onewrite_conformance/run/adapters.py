@@ -38,12 +38,11 @@ class Adapter:
     name: str
     command: list[str]
     known: KnownFailures = field(default_factory=lambda: KnownFailures(None))
-    witness: bool = True  # whether the syscall witness traces it
-    settle: bool = True  # whether what fails is judged again; a mutant's failure is expected
+    again: bool = True  # whether what fails is judged again; a mutant's failure is expected
     env: dict[str, str] = field(default_factory=dict)  # for every driver process, beside a case's own
     second: dict[str, Second] = field(default_factory=dict)  # clients over a second base library
     own_messages: tuple[str, ...] = ()  # clients whose exceptions have messages of their own
-    limits: dict[str, int] = field(default_factory=dict)  # bytes up to which a client joins, where it is not LIMIT
+    limits: dict[str, int] = field(default_factory=dict)  # bytes of a client's joining buffer, where it is not LIMIT
     guest: bool = False  # a driver that was named on the command line
     stock: str = ""  # the name of its base library, for a column of the matrix
 
@@ -51,6 +50,11 @@ class Adapter:
     def own(self) -> tuple[str, ...]:
         """The client kinds that have the adapter in them."""
         return ("onewrite", "patched", *self.second)
+
+    def compares(self, client: str) -> bool:
+        """Whether this client is compared with stock."""
+        second = self.second.get(client)
+        return second is None or not second.families or "SAME" in second.families
 
     def limit_of(self, client: str) -> int:
         """Bytes of head and body up to which this client joins them."""
@@ -86,12 +90,11 @@ def of_folder(folder: Path, *, guest: bool = False) -> Adapter:
         folder.name,
         run_file(folder),
         KnownFailures(folder / "known-failures.txt"),
-        witness=not guest,
         guest=guest,
         env=dict(settings.get("environment", {})),
         second=second,
         own_messages=tuple(settings.get("own_messages", ())),
-        limits=dict(settings.get("coalesce_max", {})),
+        limits=dict(settings.get("joining_buffer") or settings.get("coalesce_max", {})),
         stock=settings.get("stock", f"{folder.name} stock"),
     )
 
@@ -104,7 +107,7 @@ def of_command(command: str) -> Adapter:
         return of_folder(path.resolve(), guest=True)
     if path is not None and path.parts[-2:] == ("driver", "run") and path.is_file():
         return of_folder(path.resolve().parent.parent, guest=True)
-    return Adapter("driver", words, witness=False, guest=True, stock="stock")
+    return Adapter("driver", words, guest=True, stock="stock")
 
 
 def adapters_of_checkout(names: Sequence[str] | None = None, root: Path = ROOT) -> list[Adapter]:

@@ -15,13 +15,12 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, unkn
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.play import play
 from onewrite_conformance.run.result import Result, Status
-from onewrite_conformance.run.same import PLAYS, compare
-from onewrite_conformance.run.settle import MOST, UNSETTLED, settle
-from onewrite_conformance.run.syscalls import SYSCALL_CASE, syscall_result
+from onewrite_conformance.run.same import compare
 
 __all__ = ["Judge"]
 
-TRIES_OF_KNOWN = 3
+MOST_AGAIN = 20  # more failures than this are not judged again: they are no bad luck
+UNSETTLED = frozenset({Status.DEVIATES, Status.FAULT, Status.WARNS})
 
 
 class Judge:
@@ -36,19 +35,18 @@ class Judge:
         clients: list[str] | None = None,
         only: list[str] | None = None,
         stock: bool = True,
-        drawn: bool = False,
-        plays: int = PLAYS,
+        whole: bool = True,
         trace: Callable[[str], None] | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        """`drawn`: not all runs are judged. `plays`: how often a script of SAME is played, at least."""
+        """`whole`: all runs are judged, so that a known failure which does not show is stale."""
         self.adapter, self.requirements = adapter, requirements
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
         self.only = only
         self.stock = stock
         self.timeout_s = timeout_s
-        self.drawn, self.plays = drawn, plays
+        self.whole = whole and not only and not clients
         self.bases: dict[str, str] = {}  # base library and runtime, by client kind
         self.can: dict[str, frozenset[str] | str] = {}  # capabilities by client, or why the driver lacks it
         self.warnings: list[str] = []  # of what drivers claim
@@ -113,18 +111,18 @@ class Judge:
 
     # -- running ------------------------------------------------------------------------------------------
 
-    def results(self, chosen: Iterable[list[Run]] | None = None) -> Iterator[Result]:
-        """Judge every run, or of each of these lists the first that the driver does not skip.
+    def results(self, paths: Iterable[str] | None = None) -> Iterator[Result]:
+        """Judge every run, or those with these paths.
 
         Drivers with an environment of their own are ended with the runs that need them; `close` ends the others.
         """
         env: dict[str, str] = {}
-        for runs in ([run] for run in self.by_path.values()) if chosen is None else chosen:
-            if runs[0].case.env != env:
-                env = runs[0].case.env
+        for path in self.by_path if paths is None else paths:
+            run = self.by_path[path]
+            if run.case.env != env:
+                env = run.case.env
                 self._end_drivers(plain=False)
-            results = (self._one(run) for run in runs)
-            yield next(one for one in results if one.status != Status.NOT_APPLICABLE or one.path == runs[-1].path)
+            yield self._one(run)
         self._end_drivers(plain=False)
 
     def close(self) -> None:
@@ -138,51 +136,40 @@ class Judge:
         self.close()
 
     def finish(self, results: list[Result], say: Callable[[str], None] = lambda line: None) -> None:
-        """Settle what failed, apply the known failures, and add the faults of their file.
+        """Judge what failed once more, apply the known failures, and add the faults of their file.
 
         Call it when nothing else is being judged on this machine; `say` gets a line for each run that is judged again.
         """
         try:
-            self._settle_all(results, say)
+            self._judge_again(results, say)
             for result in results:
                 self._apply_known(result)
-            if not self.drawn:
-                self._confirm_stale()
         finally:
             self.close()
         results += self.stale()
 
-    def _settle_all(self, results: list[Result], say: Callable[[str], None]) -> None:
-        known = self.adapter.known
-        open_ = [
-            result
-            for result in results
-            if result.status in UNSETTLED and result.judged and known.find(result.path) is None
-        ]
-        if not self.adapter.settle or self._trace is not None or len(open_) > MOST:
+    def _judge_again(self, results: list[Result], say: Callable[[str], None]) -> None:
+        """What fails again fails; what does not is unsteady. Of a known failure, what passes must pass again."""
+        open_ = [one for one in results if one.judged and one.path in self.by_path and self._is_open(one)]
+        if not self.adapter.again or self._trace is not None or len(open_) > MOST_AGAIN:
             return
         for number, result in enumerate(open_, 1):
             say(f"{self.adapter.name}: {number}/{len(open_)} judged again, alone: {result.path}")
             self.close()  # a fresh process
-            if result.path in self.by_path:
-                run = self.by_path[result.path]
-                settle(result, lambda run=run: self._one(run))  # type: ignore[misc]
-            elif result.case == SYSCALL_CASE:
-                settle(result, lambda kind=result.client: syscall_result(self.adapter, kind))  # type: ignore[misc]
+            again = self._one(self.by_path[result.path])
+            if result.status == Status.OK:
+                result.status, result.problems = again.status, again.problems
+            elif again.status not in UNSETTLED:
+                result.unsteady = (result.problems or [result.status])[0]
+                result.status, result.problems, result.notes = again.status, [], again.notes
 
-    def _confirm_stale(self) -> None:
-        """A known failure that passed is tried again before its line is called out of date."""
-        for line in self.adapter.known.passing():
-            for path in line.passed:
-                tries = (self._one(self.by_path[path]) for _ in range(TRIES_OF_KNOWN) if path in self.by_path)
-                if any(one.status in UNSETTLED for one in tries):
-                    line.failed.append(path)
-                    break
+    def _is_open(self, result: Result) -> bool:
+        known = self.adapter.known.find(result.path) is not None
+        return result.status == Status.OK if known else result.status in UNSETTLED
 
     def stale(self) -> list[Result]:
         """Faults of the known-failures file, as failing results. Without all runs nothing can be said of its lines."""
-        whole = not self.only and not self.clients and not self.drawn
-        faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if whole else [])
+        faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if self.whole else [])
         return [
             Result(self.adapter.name, "known-failures", "known-failures", "", "", "", "", "MUST", Status.STALE, [fault])
             for fault in faults
@@ -217,6 +204,8 @@ class Judge:
             result.status, result.problems = Status.FAULT, [f"the judge itself failed: {traceback.format_exc()}"]
         result.base = self.bases.get(run.client, "")
         result.seconds = round(time.monotonic() - started, 4)
+        if self._trace is not None:
+            self._trace(f"-> {result.status}: {'; '.join(result.problems + result.notes)}")
         return result
 
     def _judge(self, run: Run, result: Result) -> None:
@@ -230,9 +219,7 @@ class Judge:
             own_text = run.client in self.adapter.own_messages or "outcome" not in run.case.same
             facets = [*run.case.same, *([] if own_text else ["message"])]
             ours, stock = partial(self.driver, run.client, run.case.env), partial(self.driver, "stock", {})
-            found = compare(run, ours, stock, facets, self.plays, self._trace)
-            verdict.problems += found.problems
-            result.wavered = found.wavered
+            verdict.problems += compare(run, ours, stock, facets, self._trace)
         if verdict.problems:
             result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
         elif verdict.doubts:

@@ -41,20 +41,8 @@ class Result:
     seconds: float = 0.0
     title: str = ""
     base: str = ""
-    tries: int = 1  # how often it was judged
     by_stock: bool = False  # whether the driver is judged by its stock client
-    failed_tries: int = 0  # how many of these tries failed, where there was more than one
-    wavered: str = ""  # a difference from stock that came in some plays alone
-
-    @property
-    def unsteady(self) -> bool:
-        """Whether it failed, and passed when it was judged again, or differed from stock in some plays alone."""
-        return bool(self.tries > 1 or self.wavered) and self.status not in (Status.DEVIATES, Status.FAULT, Status.WARNS)
-
-    @property
-    def wobble(self) -> str:
-        """What was unsteady about it."""
-        return self.notes[0] if self.tries > 1 else self.wavered
+    unsteady: str = ""  # how it failed at first, if it passed when it was judged again
 
     @property
     def judged(self) -> bool:
