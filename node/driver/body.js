@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Skipped } from './skipped.js'
 
-export const BODY_KINDS = ['none', 'bytes', 'text', 'memory_file', 'file', 'form', 'multipart', 'stream']
+/** Kinds of bodies that are capabilities. */
+export const SENT_KINDS = ['bytes', 'text', 'memory_file', 'file', 'form', 'multipart', 'stream']
 
 /**
  * `value` is the body as a user of the API would pass it, `headers` are what the user would add.

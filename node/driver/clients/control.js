@@ -8,7 +8,7 @@ import { Skipped } from '../skipped.js'
 
 export const apis = ['http']
 export const base = { name: 'node:http', version: process.versions.node }
-export const capabilities = ['shared_clock', 'cancel', 'concurrency', 'load', 'serve', 'body:none', 'body:bytes', 'body:text', 'body:form', 'body:file', 'body:stream']
+export const capabilities = ['shared_clock', 'cancel', 'concurrency', 'load', 'serve', 'body:bytes', 'body:text', 'body:form', 'body:file', 'body:stream']
 
 export async function open (options) {
   for (const name of ['proxy', 'custom_connector', 'retries', 'redirects']) {

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
 import { Agent, HttpAgent, HttpsAgent, ProxyAgent } from '../../src/index.js'
-import { BODY_KINDS } from '../body.js'
+import { SENT_KINDS } from '../body.js'
 import { composeUndici, httpOptions, undiciOptions, undiciProxyOptions } from '../options.js'
 import { Skipped } from '../skipped.js'
 import { makeWatch } from '../watch.js'
@@ -14,7 +14,7 @@ export const apis = ['undici', 'http']
 export const base = { name: 'undici', version: createRequire(import.meta.url)('undici/package.json').version }
 export const capabilities = [
   'timing', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'proxy_forward', 'proxy_connect',
-  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'load', 'serve', ...BODY_KINDS.map((kind) => `body:${kind}`)
+  'socket_options', 'custom_connector', 'concurrency', 'retries', 'redirects', 'load', 'serve', ...SENT_KINDS.map((kind) => `body:${kind}`)
 ]
 
 export async function open (options) {

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
 import { install, uninstall } from '../../src/index.js'
-import { BODY_KINDS } from '../body.js'
+import { SENT_KINDS } from '../body.js'
 import { undiciOptions } from '../options.js'
 import { Skipped } from '../skipped.js'
 import { makeWatch } from '../watch.js'
@@ -16,7 +16,7 @@ export const capabilities = [
   'timing', 'dns_split', 'queue', 'informational', 'shared_clock', 'cancel', 'socket_options', 'custom_connector',
   'concurrency', 'install', 'load', 'serve',
   // fetch takes no open file, and no Content-Length for a stream.
-  ...BODY_KINDS.filter((kind) => kind !== 'file').map((kind) => `body:${kind}`)
+  ...SENT_KINDS.filter((kind) => kind !== 'file').map((kind) => `body:${kind}`)
 ]
 
 let open_ = 0

@@ -98,10 +98,10 @@ export class HttpExchange extends Exchange {
     if (response !== null && this.status === undefined) this.head(response.statusCode)
     if (response !== null && (response.complete || response.upgrade) && error === undefined) return this.succeeded()
     const cause = error ?? socket?.errored ?? undefined
-    if (cause !== undefined && !this.#byProgram) return this.failed(cause, false, null, connection)
-    if (connection?.timedOut) return this.failed({ code: 'ETIMEDOUT' }, false, null, connection)
-    if (cause !== undefined) return this.failed(cause, true, null, connection)
-    if (response === null) return this.failed(undefined, true, null, connection)
+    if (cause !== undefined && !this.#byProgram) return this.failed(cause, false, connection)
+    if (connection?.timedOut) return this.failed({ code: 'ETIMEDOUT' }, false, connection)
+    if (cause !== undefined) return this.failed(cause, true, connection)
+    if (response === null) return this.failed(undefined, true, connection)
     // The peer closed in the body.
     if (socket?.readableEnded) return this.failed({ code: 'UND_ERR_SOCKET' }, false)
     // A program that destroys the response wants no more of it. One that destroys the request, or the agent, gave it

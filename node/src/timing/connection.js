@@ -107,7 +107,7 @@ export class Connection {
     this.ready = true
     if (steps.tlsStart !== 0) steps.tlsEnd = nowNs()
     // node:http has passed its first request to the socket before.
-    if (this.exchange !== null && this.requests === 0) this.exchange.acquired(this)
+    if (this.exchange !== null && this.requests === 0) this.exchange.acquired(this, 0)
   }
 
   /**

@@ -18,10 +18,10 @@ export function hookFailures () { return failures }
  * @internal
  * @param {Hook[]} hooks
  * @param {any} record
- * @param {import('node:async_hooks').AsyncResource | null} scope of the request; null: the present one is the request's
+ * @param {import('node:async_hooks').AsyncResource} scope of the request, in whose asynchronous context they run
  */
 export function callHooksLater (hooks, record, scope) {
-  settled.then(() => scope === null ? callHooks(hooks, record) : scope.runInAsyncScope(callHooks, null, hooks, record))
+  settled.then(() => scope.runInAsyncScope(callHooks, null, hooks, record))
 }
 
 /** @param {Hook[]} hooks @param {any} record */

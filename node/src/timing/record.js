@@ -4,11 +4,11 @@
  * it; they are complete when a hook gets it. Everything else is private.
  */
 
+import { AsyncResource } from 'node:async_hooks'
 import { errorKind } from '../errors.js'
 import { nowNs, unixNs } from './clock.js'
 import { callHooksLater } from './hooks.js'
 
-/** @typedef {import('node:async_hooks').AsyncResource} AsyncResource */
 /** @typedef {import('../errors.js').ErrorKind} ErrorKind */
 /** @typedef {import('./connection.js').Connection} Connection */
 /** @typedef {'ok' | 'error' | 'cancelled'} Outcome */
@@ -108,6 +108,7 @@ export class Exchange extends TimingRecord {
   #hooks
   #origin
   #path
+  #scope
   // Moments, ns; 0: not reached.
   #acquiredNs = 0
   #sentNs = 0
@@ -130,12 +131,15 @@ export class Exchange extends TimingRecord {
    * @param {string} method
    * @param {string} origin as the program gave it
    * @param {string} path or a whole URL, for a proxy that forwards
+   * @param {AsyncResource} [scope] has the asynchronous context of the program's call, in which the hooks run. A new
+   *   one needs no destroy: the garbage collector tells context managers of its end.
    */
-  constructor (hooks, method, origin, path) {
+  constructor (hooks, method, origin, path, scope = new AsyncResource('OnewriteRequest')) {
     super()
     this.#hooks = hooks
     this.#origin = origin
     this.#path = path
+    this.#scope = scope
     this.method = method
     this.startedAtUnixNs = unixNs()
     this.startedAtMonoNs = nowNs()
@@ -144,8 +148,9 @@ export class Exchange extends TimingRecord {
   /**
    * It is about to be written, or was passed to a socket that has just connected.
    * @param {Connection | null} connection null: it is not known
+   * @param {number} [bytesBefore] that its socket was given for others
    */
-  acquired (connection) {
+  acquired (connection, bytesBefore = connection?.socket.bytesWritten) {
     if (this.#endNs !== 0) return
     const now = nowNs()
     // undici sends a request of a pipeline again when its connection breaks.
@@ -154,7 +159,6 @@ export class Exchange extends TimingRecord {
       this.#firstByteNs = this.#sentNs = 0
     }
     this.#acquiredNs = now
-    if (this.#passed) this.#sentNs = now
     if (connection === null) return
     const { socket, exchange } = connection
     this.#connection = connection
@@ -162,12 +166,12 @@ export class Exchange extends TimingRecord {
     this.proxy ??= connection.proxy
     this.reused = connection.requests > 0
     this.connRequests = ++connection.requests
-    // What node:http passes to a socket that connects is of its first request.
-    this.#bytesBefore = socket.alpnProtocol === 'h2' ? -1 : this.reused || !this.#passed ? socket.bytesWritten : 0
+    this.#bytesBefore = socket.alpnProtocol === 'h2' ? -1 : bytesBefore ?? -1
     if (exchange !== null && exchange !== this) exchange.#bytesBefore = -1
     else if (connection.releasedNs !== 0) this.idleNs = now - connection.releasedNs
     if (!this.reused && connection.startNs >= this.startedAtMonoNs) this.#steps = connection.steps
     connection.exchange = this
+    if (this.#passed) this.passed()
   }
 
   /** The base library has passed the last byte to the socket. */
@@ -217,30 +221,30 @@ export class Exchange extends TimingRecord {
     if (this.#lastByteNs === 0 && this.#headNs !== 0) this.#lastByteNs = nowNs()
   }
 
-  /** @param {AsyncResource | null} [scope] see `callHooksLater` */
-  succeeded (scope = null) {
-    if (this.#endNs === 0) this.#end(this.#lastByteNs || nowNs(), scope)
+  succeeded () {
+    if (this.#endNs === 0) this.#end(this.#lastByteNs || nowNs())
   }
 
   /**
    * @param {any} error
    * @param {boolean} byProgram it gave the request up
-   * @param {AsyncResource | null} [scope] see `callHooksLater`
    * @param {Connection | null} [connecting] the connection that may be being made for it
    */
-  failed (error, byProgram, scope = null, connecting = null) {
+  failed (error, byProgram, connecting = null) {
     if (this.#endNs !== 0) return
     const now = nowNs()
     const kind = errorKind(error)
     this.errorKind = byProgram && kind !== 'timeout' ? 'cancelled' : kind
     this.outcome = this.errorKind === 'cancelled' ? 'cancelled' : 'error'
     this.errorPhase = this.#failedPhase(kind, connecting, now)
-    this.#end(now, scope)
+    this.#end(now)
   }
 
   /** @param {ErrorKind} kind @param {Connection | null} connecting @param {number} now @returns {Phase | undefined} */
   #failedPhase (kind, connecting, now) {
-    if (this.#firstByteNs !== 0) return 'receive'
+    if (this.#headNs !== 0) return 'receive'
+    // It was no answer, or an interim one.
+    this.#firstByteNs = 0
     if (this.#acquiredNs !== 0) return this.#sentNs === 0 ? 'send' : 'wait'
     if (connecting !== null) {
       this.proxy ??= connecting.proxy
@@ -253,8 +257,8 @@ export class Exchange extends TimingRecord {
     return kind === 'other' ? undefined : 'queue'
   }
 
-  /** @param {number} now @param {AsyncResource | null} scope */
-  #end (now, scope) {
+  /** @param {number} now */
+  #end (now) {
     this.#endNs = now
     this.#countSent()
     this.url = urlOf(this.#origin, this.#path)
@@ -285,7 +289,7 @@ export class Exchange extends TimingRecord {
       if (connection.exchange === this) connection.exchange = null
       this.#connection = null
     }
-    callHooksLater(this.#hooks, this, scope)
+    callHooksLater(this.#hooks, this, this.#scope)
   }
 
   /** @returns {[import('./record.js').EventName, number][]} */
@@ -301,7 +305,7 @@ export class Exchange extends TimingRecord {
       ['connectStart', steps?.connectStart], ['connectEnd', phase !== 'connect' && steps?.connectEnd],
       ['tlsStart', steps?.tlsStart], ['tlsEnd', phase !== 'tls' && steps?.tlsEnd],
       ['connectionAcquired', acquired], ['requestStart', acquired], ['requestEnd', this.#sentNs],
-      ['responseStart', this.#headNs !== 0 && this.#firstByteNs], ['headersEnd', this.#headNs],
+      ['responseStart', this.#firstByteNs], ['headersEnd', this.#headNs],
       ['responseEnd', phase !== 'receive' && this.#lastByteNs],
       ['connectionReleased', acquired !== 0 && this.#endNs]
     ]
