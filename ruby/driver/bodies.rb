@@ -27,11 +27,6 @@ module Bodies
       end
       buffer.replace(chunk)
     end
-
-    # @return [Integer] chunks that were not taken
-    def left
-      @chunks.size
-    end
   end
 
   module_function
@@ -40,7 +35,6 @@ module Bodies
   def give(request, spec, fields)
     return nil if spec.nil? || spec["kind"] == "none"
 
-    GC.start if large?(spec) # so that the peak of memory is that of this body
     case spec["kind"]
     when "bytes" then request.body = content(spec).b
     when "text" then request.body = spec["text"] || content(spec)
@@ -52,11 +46,6 @@ module Bodies
     else raise Skipped, "no body kind #{spec["kind"].inspect}"
     end
     nil
-  end
-
-  # Whether the body is so large that the judge may measure the memory it takes.
-  def large?(spec)
-    !spec.nil? && spec["size"].to_i >= 1 << 20
   end
 
   def content(spec)

@@ -15,11 +15,10 @@ class Client
   def initialize(kind, options)
     @kind = kind
     @options = options
-    @hooks = Hooks.new(options["hooks"] || "none")
     refuse_what_cannot_be_done
-    # The adapter's options are process-wide, so those of an earlier client are reset.
-    Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h.merge(adapter_options)) if kind.adapter?
-    @hooks.add if kind.adapter?
+    # The adapter's switches hold for the process, so those of an earlier client are reset.
+    Onewrite.install(observe: kind.observe, quickack: kind.quickack, **adapter_options) if kind.adapter?
+    @hooks = Hooks.new(hooks_mode)
     @size = (options["pool_size"] || 1).to_i
     @pool_timeout = options["pool_timeout_ms"] && (options["pool_timeout_ms"] / 1000.0)
     @pools = {}
@@ -43,25 +42,16 @@ class Client
     pool(match[1..3], timeout).with(&use)
   end
 
-  # Puts the adapter in, takes it out, or removes the listener that was added; returns its state.
-  def api(what)
-    case what
-    when "install" then Onewrite.enable!
-    when "uninstall" then Onewrite.disable!
-    when "remove" then @hooks.remove_listener
-    end
-    @out = what == "uninstall" if %w[install uninstall].include?(what)
-    status = Onewrite.status
-    { in_force: status[:enabled], hooks: status[:enabled] && status[:hooks].positive?, hook_errors: status[:hook_errors] }
-  end
-
   def close
     @lock.synchronize { @pools.each_value(&:close) }
-    @hooks.remove_all
-    Onewrite.enable! if @out
+    @hooks.remove
   end
 
   private
+
+  def hooks_mode
+    @options["hooks"] || "none"
+  end
 
   def adapter_options
     (@options["adapter"] || {}).transform_keys(&:to_sym)
@@ -71,9 +61,9 @@ class Client
     raise Skipped, "Net::HTTP takes no socket options" if @options["socket_options"]
     raise Skipped, "this connector knows no proxies" if @options["custom_connector"] && @options["proxy"]
     raise Skipped, "Net::HTTP follows no redirects" if @options["redirects"]
-    raise Skipped, "#{@kind.name} has no hooks" if @hooks.on? && !@kind.adapter?
+    raise Skipped, "#{@kind.name} has no hooks" if hooks_mode != "none" && !@kind.adapter?
     raise Skipped, "#{@kind.name} has no adapter options" if adapter_options.any? && !@kind.adapter?
-    raise Skipped, "disabled is set by the environment or disable!" if adapter_options.key?(:disabled)
+    raise Skipped, "disabled is set by the environment" if adapter_options.key?(:disabled)
   end
 
   def pool(origin, timeout)
@@ -94,7 +84,7 @@ class Client
     http.keep_alive_timeout = 60
     # Ruby before 2.5 has no such setter and always repeats once.
     http.max_retries = (@options["retries"] || 0).to_i if http.respond_to?(:max_retries=)
-    @hooks.attach(http) if @hooks.on?
+    @hooks.attach(http)
     http
   end
 

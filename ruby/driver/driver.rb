@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 1).
+# Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 2).
 
 require "json"
 
@@ -31,7 +31,7 @@ class Driver
       case message["cmd"]
       when "bye" then return reply(message["seq"], ok: true)
       # Commands that later ones depend on are finished before the next is read.
-      when "hello", "open", "close", "api" then handle(message)
+      when "hello", "open", "close" then handle(message)
       else Thread.new { handle(message) }
       end
     end
@@ -39,7 +39,7 @@ class Driver
 
   private
 
-  COMMANDS = %w[hello open close api request batch load serve].freeze
+  COMMANDS = %w[hello open close request batch load serve].freeze
   private_constant :COMMANDS
 
   def handle(message)
@@ -62,14 +62,11 @@ class Driver
   end
 
   def do_hello(message)
-    raise Skipped, "this driver speaks protocol 1" unless message.fetch("protocol", 1) == 1
-
     @kind = Kinds.load(message["client"])
     {
-      protocol: 1, client: @kind.name, adapter: "ruby", version: @kind.version,
+      protocol: 2, client: @kind.name, adapter: "ruby", version: @kind.version,
       base: { name: "net-http", version: Kinds.base_version }, runtime: "#{RUBY_ENGINE} #{RUBY_VERSION}",
-      pid: Process.pid, apis: ["net-http"], capabilities: @kind.capabilities,
-      clock: { mono_ns: Exchange.now_ns, unix_ns: Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond) }
+      pid: Process.pid, apis: ["net-http"], capabilities: @kind.capabilities
     }
   end
 
@@ -89,10 +86,6 @@ class Driver
   def do_close(message)
     @clients.fetch(message["client_id"]).close
     { ok: true }
-  end
-
-  def do_api(message)
-    @clients.fetch(message["client_id"]).api(message["do"])
   end
 
   def do_request(message)

@@ -27,8 +27,6 @@ module Exchange
       failed(e)
     end
     reply[:elapsed_us] = (now_ns - started) / 1000
-    held = Thread.current.thread_variable_get(:onewrite_held)
-    reply[:objects] = held.objects if held
     collected ? recorded(reply, collected) : reply
   end
 
@@ -53,53 +51,14 @@ module Exchange
     timeout = message["timeout_ms"] && (message["timeout_ms"] / 1000.0)
     expect = fields.any? { |name, _| name.casecmp?("expect") }
     Stage.at(:queue)
-    held = Held.new(nil, nil, nil)
-    Thread.current.thread_variable_set(:onewrite_held, held)
     client.session(message["url"], timeout, expect_continue: expect) do |http, path|
-      held.session = http
-      held.request = build(message["method"] || "GET", path, fields)
-      held.response = with_body(held, message["body"], fields) do |request|
+      request = build(message["method"] || "GET", path, fields)
+      close = Bodies.give(request, message["body"], fields)
+      begin
         message["read"] == "none" ? read_none(http, request) : http.request(request) { Stage.at(:receive) }
+      ensure
+        close&.call
       end
-    end
-  end
-
-  def with_body(held, body, fields)
-    close = Bodies.give(held.request, body, fields)
-    yield held.request
-  ensure
-    held.note_body
-    close&.call
-    GC.start if Bodies.large?(body)
-  end
-
-  # What the caller of one request holds.
-  Held = Struct.new(:session, :request, :response, :body) do
-    # Before the driver closes the body, as its program would.
-    def note_body
-      source = request.body_stream
-      self.body =
-        case source
-        when Bodies::Chunks then { body_left: source.left }
-        when StringIO, IO then { body_closed: source.closed? }.merge(source.closed? ? {} : { body_position: source.pos })
-        else {}
-        end
-    end
-
-    # @return [Hash] as the protocol has it: the same in each run
-    def objects
-      { request_frozen: request && [request, request.to_hash, request.body].any?(&:frozen?) }
-        .merge(about(:request, request), body || {}).merge(about(:response, response))
-        .reject { |_, value| value.nil? }
-    end
-
-    private
-
-    def about(name, object)
-      return {} unless object.is_a?(Net::HTTPGenericRequest) || object.is_a?(Net::HTTPResponse)
-
-      { name => object.class.name, "#{name}_attributes" => object.instance_variables.sort,
-        "#{name}_methods" => object.singleton_methods.sort }
     end
   end
 
@@ -166,11 +125,8 @@ module Exchange
     # The driver's pool had no free session in time; Net::HTTP was not called.
     return reply.merge(called: false) if Stage.now == :queue
 
-    reply[:timings] = collected.timings.size
-    reply[:timing] = collected.timings.first
-    reply[:events] = collected.events
-    last = collected.events.reverse.find { |event| event[:name] == :call_end }
-    if reply[:outcome] == "error" && last
+    reply[:records] = collected
+    if reply[:outcome] == "error" && (last = collected.last)
       reply[:error][:kind] = last[:error_kind] || reply[:error][:kind]
       reply[:error][:phase] = last[:error_phase] || reply[:error][:phase]
     end

@@ -1,67 +1,39 @@
 # frozen_string_literal: true
 
-# Collects what the adapter's hooks deliver. A call runs on one thread, so the thread identifies the request.
+# Collects the records that the adapter's hook gets. A request runs on one thread, so the thread identifies it.
 class Hooks
-  # What was delivered for one request.
-  Collected = Struct.new(:timings, :events)
-
   # What a hook of mode "raising" raises.
   class RaisedByHook < StandardError; end
 
+  # @param mode [String] the option `hooks` of `open`
   def initialize(mode)
     @mode = mode
+    @added = Onewrite.on_timing { |record| take(record) } if mode == "added"
   end
 
   def on?
     @mode != "none"
   end
 
-  def collect
-    Thread.current.thread_variable_set(:onewrite_driver, Collected.new([], []))
-  end
-
-  def collected
-    Thread.current.thread_variable_get(:onewrite_driver) || collect
-  end
-
-  # Sets hooks on *http*. Those of mode "added" hold for the process.
+  # Sets the hook on *http*, unless it holds for the process.
   def attach(http)
-    return if @mode == "added"
-
-    http.onewrite_timing = on_timing unless @mode == "listener"
-    http.onewrite_listener = listener unless @mode == "on_timing"
+    http.onewrite_timing = method(:take) if on? && !@added
   end
 
-  # Sets the hooks of mode "added".
-  def add
-    @added = @mode == "added" ? [Onewrite.add_listener(listener), Onewrite.on_timing(&on_timing)] : []
+  # Begins the list of this thread's next request.
+  # @return [Array<Hash>]
+  def collect
+    Thread.current.thread_variable_set(:onewrite_driver, [])
   end
 
-  def remove_listener
-    @added.first.remove
-  end
-
-  def remove_all
-    @added.to_a.each(&:remove)
+  def remove
+    @added.remove if @added
   end
 
   private
 
-  def on_timing
-    lambda do |timing|
-      collected.timings << timing.to_h
-      raise RaisedByHook, "on_timing" if @mode == "raising"
-    end
-  end
-
-  def listener
-    hooks = self
-    raising = @mode == "raising"
-    Class.new(Onewrite::TimingListener) do
-      define_method(:on_event) do |event|
-        hooks.collected.events << event.to_h
-        raise RaisedByHook, event.name.to_s if raising
-      end
-    end.new
+  def take(record)
+    (Thread.current.thread_variable_get(:onewrite_driver) || collect) << record.to_h.merge(events: record.events)
+    raise RaisedByHook, "on_timing" if @mode == "raising"
   end
 end

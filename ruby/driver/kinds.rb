@@ -13,12 +13,11 @@ module Kinds
   # Capabilities of every kind; onewrite adds its own.
   COMMON = %w[
     shared_clock proxy_forward proxy_connect custom_connector expect_continue concurrency retries cancel load serve
-    prompt_memory objects
-    body:none body:bytes body:text body:memory_file body:file body:form body:multipart body:stream
+    body:bytes body:text body:memory_file body:file body:form body:multipart body:stream
   ].freeze
 
   # One client kind: its name, the class that is instantiated for a session, and what it can do.
-  Kind = Struct.new(:name, :version, :session_class, :capabilities, :adapter) do
+  Kind = Struct.new(:name, :version, :session_class, :capabilities, :adapter, :observe, :quickack) do
     def adapter?
       adapter
     end
@@ -51,9 +50,10 @@ module Kinds
   def onewrite(name)
     $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
     require "onewrite"
-    own = %w[timing events informational attempts cancel_connect checked_options install status]
-    own += %w[tcp_info rwnd_limited quickack] if Onewrite.status[:kernel_evidence]
-    Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true)
+    status = Onewrite.status
+    own = %w[timing informational resend cancel_connect install]
+    own += %w[tcp_info rwnd_limited] if status[:kernel_evidence]
+    Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true, status[:observe], status[:quickack])
   end
 
   def base_version

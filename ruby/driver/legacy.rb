@@ -25,10 +25,9 @@ def hello(kind)
     require "onewrite"
   end
   {
-    protocol: 1, client: kind, adapter: "ruby", version: File.read(File.join(ROOT, "VERSION")).strip,
+    protocol: 2, client: kind, adapter: "ruby", version: File.read(File.join(ROOT, "VERSION")).strip,
     base: { name: "net-http", version: "of Ruby #{RUBY_VERSION}" }, runtime: "JRuby #{JRUBY_VERSION}",
-    pid: Process.pid, apis: ["net-http"], capabilities: %w[shared_clock load body:bytes],
-    clock: { mono_ns: now, unix_ns: (Time.now.to_f * 1e9).to_i }
+    pid: Process.pid, apis: ["net-http"], capabilities: %w[shared_clock load body:bytes]
   }
 end
 

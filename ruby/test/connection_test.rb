@@ -57,9 +57,9 @@ class ConnectionTest < OnewriteTest
 
   def test_an_io_without_to_io_works_as_it_does_without_the_gem
     tap = tap_server
-    Onewrite.disable!
+    Onewrite.uninstall
     code, written = over_duck(tap)
-    Onewrite.enable!
+    Onewrite.install
     assert_equal ["200", [written.sum]], [code, over_duck(tap)[1]]
   end
 
@@ -115,14 +115,14 @@ class ConnectionTest < OnewriteTest
     skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
     double, records = over_double(3) { |http| assert_equal "200", http.get("/").code }
     assert_equal 3, double.asked
-    assert_equal [:ok, 3, nil], [records[0].outcome, records[0].attempts.size, records[0].kernel]
+    assert_empty records # of a connection that is no object of the library's class
   end
 
   def test_the_error_of_a_double_without_io_reaches_the_caller
     skip "this net/http repeats once" unless Net::HTTP.method_defined?(:max_retries=)
     double, records = over_double(100) { |http| assert_raises(Errno::ECONNRESET) { http.delete("/") } }
     assert_equal 4, double.asked
-    assert_equal [[:error] * 4], records.map { |one| one.attempts.map(&:outcome) }
+    assert_empty records
   end
 
   # An object in the place of the Net::BufferedIO. The library calls no more of it than this.
@@ -151,11 +151,10 @@ class ConnectionTest < OnewriteTest
   def test_an_object_in_the_place_of_the_socket_gets_every_byte
     tap = tap_server
     http = session(tap)
-    records = records_of(http)
+    records_of(http)
     http.instance_variable_set(:@socket, proxy = Proxy.new(socket_of(http)))
     2.times { assert_equal "200", http.request(post("/", "x" * 20_000)).code }
-    assert_equal [tap.seen.sum { |one| one.bytes.bytesize }, [[:ok, 200]] * 2],
-                 [proxy.count, records.map { |one| [one.outcome, one.status] }]
+    assert_equal tap.seen.sum { |one| one.bytes.bytesize }, proxy.count
   end
 
   # A double that is a Net::BufferedIO and has the answer itself.
@@ -189,12 +188,11 @@ class ConnectionTest < OnewriteTest
   end
 
   { "an empty io" => -> { StringIO.new }, "no io" => -> {} }.each do |what, io|
-    define_method("test_a double with the answer itself and #{what} has a record") do
+    define_method("test_a double with the answer itself and #{what} works with a hook") do
       http = Net::HTTP.new("127.0.0.1", 9, nil)
       http.define_singleton_method(:connect) { @socket = Canned.new(io.call) }
-      records = records_of(http)
+      records_of(http)
       assert_equal "ok", http.start { http.request(post("/", "x")).body }
-      assert_equal [[:ok, 200, nil]], records.map { |one| [one.outcome, one.status, one.writes] }
     end
   end
 
@@ -264,14 +262,7 @@ class ConnectionTest < OnewriteTest
     http = Net::HTTP.new("::1", listen.addr[1], nil)
     records = records_of(http)
     http.start { http.request(post("/a?b", "x")) }
-    assert_equal "http://[::1]:#{listen.addr[1]}/a?b", records[0].url
+    assert_equal "http://[::1]:#{listen.addr[1]}/a", records[0].url
     assert_equal "::1", URI(records[0].url).hostname
-  end
-
-  def test_the_url_has_no_zone
-    http = Net::HTTP.new("fe80::1%nowhere", 9, nil)
-    records = records_of(http)
-    assert_raises(StandardError) { http.get("/") }
-    assert_equal "http://[fe80::1]:9/", records[0].url
   end
 end

@@ -2,6 +2,8 @@
 
 require_relative "../driver/kinds"
 require_relative "support/helper"
+require "stringio"
+require "tmpdir"
 
 # TCP_NODELAY on each connection, whoever opened it.
 class NodelayTest < OnewriteTest
@@ -51,21 +53,31 @@ class NodelayTest < OnewriteTest
     refute nodelay?(http)
   end
 
-  def test_the_option_of_a_session_is_obeyed
-    refute nodelay?(session(tap_server) { |one| one.onewrite_nodelay = false })
-    Onewrite.configure(nodelay_disabled: true)
-    http = session(tap_server, OwnConnect) { |one| one.onewrite_nodelay = true }
+  def test_observing_leaves_the_socket_as_the_library_sets_it
+    Onewrite.install(observe: true)
+    http = session(tap_server, OwnConnect)
     http.request(post("/", "x"))
-    assert nodelay?(http)
+    refute nodelay?(http)
   end
 
-  [:nodelay_disabled, :observe].each do |option|
-    define_method("test_#{option} leaves the socket as the library sets it") do
-      Onewrite.configure(option => true)
-      http = session(tap_server, OwnConnect)
-      http.onewrite_nodelay = true if option == :observe
-      http.request(post("/", "x"))
-      refute nodelay?(http)
+  # A Unix socket gets no option of TCP.
+  def test_what_is_no_tcp_socket_is_left_alone
+    nodelay = Onewrite.const_get(:Wire)::Nodelay
+    one, other = UNIXSocket.pair
+    assert_equal [nil, nil, nil], [one, StringIO.new, Object.new].map { |io| nodelay.tcp(io) }
+  ensure
+    [one, other].each(&:close)
+  end
+
+  def test_quickack_is_set_after_each_request_and_only_where_it_was_asked_for
+    skip "no TCP_QUICKACK" unless Socket.const_defined?(:TCP_QUICKACK)
+    set = []
+    [false, true].each do |quickack|
+      Onewrite.install(quickack: quickack)
+      http = session(tap_server)
+      socket_of(http).io.define_singleton_method(:setsockopt) { |*args| set << args.drop(1) && super(*args) }
+      2.times { http.request(post("/", "x")) }
+      assert_equal [[Socket::TCP_QUICKACK, 1]] * (quickack ? 2 : 0), set
     end
   end
 end

@@ -2,89 +2,128 @@
 
 require "net/http"
 require "onewrite/base_version"
-require "onewrite/clients"
 require "onewrite/config"
 require "onewrite/net_http/patch"
 require "onewrite/net_http/request"
 require "onewrite/net_http/response"
 require "onewrite/net_http/session"
+require "onewrite/net_http/socket"
 require "onewrite/timing/hooks"
 require "onewrite/timing/kernel"
+require "onewrite/timing/record"
 require "onewrite/version"
 
+# One HTTP request, one write, and where its time went, for Net::HTTP.
+#
+# @example
+#   require "onewrite"
+#   Onewrite.on_timing { |record| puts "#{record.http_method} #{record.url} waited #{record.wait_ns} ns (#{record.cause})" }
 module Onewrite
-  # Switches the adapter on, and says what is patched.
-  #
-  # No patch touches `request` or `connect`, because tracers patch those in ways that do not work together.
-  #
-  # Nothing here takes a lock: a patch that is applied twice, by two threads or in a signal handler, is applied once.
-  module Install
-    SESSION = NetHTTP::Patch.session
-    PATCHES = [
-      NetHTTP::Patch.new(Net::HTTPResponse.singleton_class, NetHTTP::ResponseHead, read_status_line: 1),
-      NetHTTP::Patch.new(Net::HTTPResponse, NetHTTP::ResponseBody, read_body_0: 1),
-      NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, exec: 3),
-      NetHTTP::Patch.new(SESSION, NetHTTP::Session,
-                         on_connect: 0, ssl_socket_connect: 2, do_start: 0, begin_transport: 1, transport_request: 1)
-    ].freeze
-    private_constant :SESSION, :PATCHES
+  # The public method of a session. Included also when nothing is patched, so that a program that uses it still runs.
+  module SessionHook
+    # @return [#call, nil] gets the {Record} of each request of this session, after the blocks of {Onewrite.on_timing}
+    def onewrite_timing
+      @onewrite_timing if defined?(@onewrite_timing)
+    end
 
-    @installed = false
-    @why_not = "not loaded: require \"onewrite\" or call Onewrite.enable!"
+    # @param hook [#call, nil]
+    # @raise [ArgumentError] if it does not answer `call`
+    def onewrite_timing=(hook)
+      raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
-    class << self
-      def enabled?
-        Config.current.enabled && @installed
-      end
+      Onewrite.__send__(:time) if hook
+      @onewrite_timing = hook
+    end
+  end
 
-      # Patches once, unless the environment says not to or this net/http is unknown.
-      # @return [Boolean] whether the patches are in
-      def install
-        return true if @installed
+  SESSION = NetHTTP::Patch.session
+  # Always on.
+  WIRE = [
+    NetHTTP::Patch.new(Net::HTTPGenericRequest, NetHTTP::Request, exec: 3),
+    NetHTTP::Patch.new(Net::HTTPResponse, NetHTTP::Response, reading_body: 2),
+    NetHTTP::Patch.new(SESSION, NetHTTP::Session, on_connect: 0, begin_transport: 1)
+  ].freeze
+  # On while there is a hook; that of a session keeps it on until {uninstall}.
+  TIMING = NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession,
+                              do_start: 0, begin_transport: 1, end_transport: 2, ssl_socket_connect: 2)
+  SESSION.__send__(:include, SessionHook)
+  private_constant :BaseVersion, :Clock, :Config, :ErrorKind, :Hooks, :NetHTTP, :SESSION, :SessionHook, :TIMING, :TcpInfo, :WIRE,
+                   :Wire
 
-        SESSION.include(NetHTTP::SessionOptions)
-        @why_not = Config.current.disabled_by || unknown
-        return false if @why_not
+  @installed = @session_hooks = false
+  @why_not = nil
 
-        PATCHES.each(&:apply)
-        @installed = true
-      end
+  class << self
+    # Calls the block once with the record of each request, after the request, when its connection is free or closed. It runs in
+    # the thread of the request. A StandardError, ScriptError or SystemStackError that it raises is swallowed, counted ({status})
+    # and warned of once. Requests that it sends have no record. Hooks add: none replaces another.
+    # @yieldparam record [Record]
+    # @return [Hook] its `remove` takes the block away
+    # @raise [ArgumentError] without a block
+    def on_timing(&block)
+      raise ArgumentError, "Onewrite.on_timing needs a block" unless block
 
-      # Puts the library's methods back.
-      # @return [nil]
-      def uninstall
-        PATCHES.each(&:remove) if @installed
-        @installed = false
-        nil
-      end
+      hook = Hook.new(block)
+      Hooks.add(hook)
+      TIMING.apply if @installed
+      hook
+    end
 
-      # As {Onewrite.status}.
-      def status
-        config = Config.current
-        {
-          version: VERSION,
-          enabled: enabled?,
-          observe: config.to_h[:observe],
-          off_because: config.disabled_by || @why_not,
-          base: { name: "net-http", version: BaseVersion.to_s },
-          patches: PATCHES.map(&:states).reduce(:merge),
-          clients: Clients.states,
-          options: config.to_h,
-          kernel_evidence: TcpInfo::AVAILABLE,
-          hooks: config.hooks ? Hooks.size : 0,
-          hook_errors: Hooks.errors
-        }
-      end
+    # Patches Net::HTTP; `require "onewrite"` does so. Nothing is patched with ONEWRITE_DISABLED, and where this net-http is unknown.
+    # @param observe [Boolean] only hooks work; writes, sockets and connections are Net::HTTP's
+    # @param quickack [Boolean] TCP_QUICKACK after each request (Linux)
+    # @return [Boolean] whether it is patched
+    def install(observe: Config.observe, quickack: Config.quickack)
+      Config.observe = observe
+      Config.quickack = quickack
+      @why_not = Config.disabled ? "ONEWRITE_DISABLED" : unknown
+      return false if @why_not
 
-      private
+      WIRE.each(&:apply)
+      @installed = true
+      TIMING.apply if @session_hooks || !Hooks.all.empty?
+      true
+    end
 
-      def unknown
-        why = BaseVersion.unknown(PATCHES, SESSION)
-        return nil unless why
+    # Takes the patches off. Requests under way end as they began; from the next one on everything is Net::HTTP's, and no hook is
+    # called. Hooks stay set for the next {install}.
+    # @return [nil]
+    def uninstall
+      @installed = false
+      [TIMING, *WIRE].each(&:remove)
+      nil
+    end
 
-        warn "onewrite: stays off: #{why} (net-http #{BaseVersion}); Net::HTTP works as without it"
-        why
-      end
+    # What is patched, with which switches, and what is off for which reason.
+    # @return [Hash{Symbol => Object}]
+    def status
+      {
+        version: VERSION, installed: @installed, off_because: @why_not, observe: Config.observe, quickack: Config.quickack,
+        base: { name: "net-http", version: BaseVersion.to_s },
+        patches: [*WIRE, TIMING].select(&:on).flat_map(&:labels).uniq,
+        kernel_evidence: TcpInfo::AVAILABLE, hooks: Hooks.all.size, hook_errors: Hooks.errors
+      }
+    end
+
+    private
+
+    # A session has a hook.
+    def time
+      @session_hooks = true
+      TIMING.apply if @installed
+    end
+
+    def remove_hook(hook)
+      Hooks.remove(hook)
+      TIMING.remove if Hooks.all.empty? && !@session_hooks
+    end
+
+    def unknown
+      return nil if @installed
+
+      why = BaseVersion.unknown([*WIRE, TIMING])
+      warn "onewrite: stays off: #{why} (net-http #{BaseVersion}); Net::HTTP works as without it" if why
+      why
     end
   end
 end

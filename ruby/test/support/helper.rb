@@ -25,7 +25,7 @@ Thread.report_on_exception = false
 # What the tests share: a tap, sessions on it, and a limit for each test.
 class OnewriteTest < Minitest::Test
   ROOT = File.expand_path("../..", __dir__)
-  LIMIT = 60
+  LIMIT = 20
 
   # The limit leaves Minitest's own rescue by a throw, and would end the whole suite.
   def run
@@ -42,9 +42,8 @@ class OnewriteTest < Minitest::Test
 
   def teardown
     @closing.reverse_each(&:call)
-    (hooks = Onewrite.const_get(:Hooks).current) && hooks.hooks.each(&:remove)
-    Onewrite.enable!
-    Onewrite.configure(**Onewrite::Config::OPTIONS.map { |name, _| [name, nil] }.to_h)
+    Onewrite.const_get(:Hooks).all.each(&:remove)
+    Onewrite.install(observe: false, quickack: false)
   end
 
   def tap_server(**options, &answer)
@@ -74,15 +73,17 @@ class OnewriteTest < Minitest::Test
     http
   end
 
-  # @return [Array<Onewrite::Timing>] gets the record of each call of *http*
+  # @return [Array<Onewrite::Record>] gets the record of each request of *http*
   def records_of(http)
     [].tap { |records| http.onewrite_timing = records.method(:<<) }
   end
 
-  # @yieldparam event [Onewrite::Event]
-  # @return [Onewrite::TimingListener]
-  def listener(name = :on_event, &block)
-    Onewrite::TimingListener.new.tap { |one| one.define_singleton_method(name, &block) }
+  # @return [Array] what the block gives without the gem and with it
+  def stock_and_ours
+    [false, true].map do |with|
+      with ? Onewrite.install : Onewrite.uninstall
+      yield with
+    end
   end
 
   def post(path = "/", body = nil, fields = { "Content-Type" => "text/plain" })

@@ -3,13 +3,14 @@
 require "net/http"
 
 module Onewrite
+  # The patches of Net::HTTP.
   module NetHTTP
-    # Methods of a module that take the place of methods of one class of the library. Each replaced method stays there under
-    # the name `onewrite_stock_NAME`, which the new one calls.
+    # Methods that are laid over those of a class by `prepend`; each calls `super`. They are copied into a module of their own, which
+    # stays in the class without methods when they are taken off: Ruby cannot take a module out again.
     #
-    # Why in place and not by prepending: other gems wrap the same methods, some by alias chains, some by instance_method and
-    # define_method. A prepended method recurses without end where such a wrapper is defined later, because the wrapper keeps
-    # the prepended method, whose `super` is the wrapper. A method in the class itself is kept and called like the library's.
+    # A method that another gem has wrapped before works as before, by `prepend` or by an alias. A prepended method that is aliased
+    # afterwards recurses without end: the alias keeps this method, whose `super` is the method of the alias. No known gem aliases
+    # those that are patched here; `request`, `connect`, `start` and `transport_request`, which some alias, are not patched.
     class Patch
       # WebMock replaces the constant Net::HTTP by a subclass and takes it away again. The real class is the one below
       # Net::Protocol.
@@ -20,110 +21,61 @@ module Onewrite
         session
       end
 
-      # @param where [Module] the class
-      # @param methods [Module] has the new methods
-      # @param arities [Hash{Symbol => Integer}] parameters of each method that is replaced
-      def initialize(where, methods, arities)
-        @where = where
+      # @return [Boolean] whether the methods are on
+      attr_reader :on
+
+      # @param target [Class]
+      # @param methods [Module] the new methods, and private ones that they call
+      # @param arities [Hash{Symbol => Integer}] parameters of the library's methods
+      def initialize(target, methods, arities)
+        @target = target
         @methods = methods
-        @applied = false
-        @wrapped = []
-        # Net::HTTP has no ssl_socket_connect before Ruby 2.3; timing works without it.
-        @arities = arities.reject { |name, _| name == :ssl_socket_connect && !find(name) }.freeze
+        @arities = arities
+        @layer = Module.new
+        @on = false
       end
 
-      # @return [Array<String>] the methods that the class lacks, or that take other parameters
+      # @return [Array<String>] the methods that the library lacks, or that take other parameters
       def unknown
-        @arities.reject { |name, arity| (method = library(name)) && takes?(method.arity, arity) }.map { |name, _| label(name) }
+        @arities.reject { |name, arity| known?(name, arity) }.map { |name, _| "#{@target}##{name}" }
       end
 
+      # @return [nil]
       def apply
-        return if @applied
+        return if @on
 
-        stock = (@arities.keys - @wrapped).map { |name| [name, library(name)] }
-        @where.__send__(:include, @methods)
-        stock.each { |name, method| replace(name, method) unless ours?(method) }
-        @applied = true # last: what is done twice is done once
+        @target.__send__(:prepend, @layer)
+        names.each { |name| @layer.__send__(:define_method, name, @methods.instance_method(name)) }
+        hidden = @methods.private_instance_methods(false)
+        @layer.__send__(:private, *hidden) unless hidden.empty?
+        @on = true
+        nil
       end
 
-      # Puts the library's methods back. A method that another gem has wrapped since stays below the wrapper; it is one test and a
-      # call. Calls under way go on: the methods they call are kept.
+      # Requests under way end as they began.
+      # @return [nil]
       def remove
-        return unless @applied
-
-        @wrapped = @arities.keys.reject { |name| ours?(library(name)) && put_back(name) }
-        @applied = false
+        names.each { |name| @layer.__send__(:remove_method, name) } if @on
+        @on = false
+        nil
       end
 
-      # @return [Hash{String => String}] each method, and whether it is on
-      def states
-        Hash[@arities.keys.map { |name| [label(name), @applied ? "on" : "off"] }]
+      # @return [Array<String>]
+      def labels
+        @arities.keys.map { |name| "#{@target}##{name}" }
       end
 
       private
 
-      def replace(name, stock)
-        kept = :"onewrite_stock_#{name}"
-        visibility = @where.private_method_defined?(name) ? :private : :public
-        @where.__send__(:define_method, kept, stock)
-        @where.__send__(:private, kept)
-        stock.arity == @arities[name] ? @where.__send__(:define_method, name, @methods.instance_method(name)) : widen(name)
-        @where.__send__(visibility, name)
-      end
-
-      def ours?(method)
-        !method.nil? && method.owner == @where && method.source_location.to_a.first.to_s.start_with?(__dir__)
-      end
-
-      # @return [true]
-      def put_back(name)
-        visibility = @where.private_method_defined?(name) ? :private : :public
-        stock = @where.instance_method(:"onewrite_stock_#{name}")
-        @where.__send__(:define_method, name, stock)
-        @where.__send__(visibility, name)
-        true
-      end
-
-      # Another gem has given the library's method further parameters: a call that uses them is the gem's alone.
-      def widen(name)
-        @where.__send__(:define_method, :"onewrite_new_#{name}", @methods.instance_method(name))
-        @where.__send__(:private, :"onewrite_new_#{name}")
-        @where.class_eval(<<-RUBY, __FILE__, __LINE__ + 1)
-          def #{name}(*args, &block)
-            args.size == #{@arities[name]} ? onewrite_new_#{name}(*args, &block) : onewrite_stock_#{name}(*args, &block)
-          end
-          ruby2_keywords(:#{name}) if respond_to?(:ruby2_keywords, true)
-        RUBY
-      end
-
-      # The library's method, below those of modules that were prepended to the class.
-      # @return [UnboundMethod, nil] nil also where this Ruby cannot find it below such a module (2.1; JRuby)
-      def library(name)
-        method = find(name)
-        while method && (prepended?(method.owner) || method.owner == @methods)
-          method = method.respond_to?(:super_method) ? method.super_method : nil
-        end
-        method
-      end
-
-      def find(name)
-        @where.instance_method(name)
-      rescue NameError
-        nil
-      end
-
-      def prepended?(owner)
-        ancestors = @where.ancestors
-        (at = ancestors.index(owner)) && at < ancestors.index(@where).to_i
+      def names
+        @methods.instance_methods(false) + @methods.private_instance_methods(false)
       end
 
       # Another gem may have wrapped the method with a splat.
-      def takes?(parameters, arity)
-        parameters == arity || (parameters < 0 && -parameters - 1 <= arity)
-      end
-
-      def label(name)
-        "#{@where.inspect[/Net::\w+/]}#{@where.is_a?(Class) && @where.inspect.start_with?("#<") ? "." : "#"}#{name}"
+      def known?(name, arity)
+        [arity, -1].include?(@target.instance_method(name).arity)
+      rescue NameError
+        name == :ssl_socket_connect # new in Ruby 2.3; before that the handshake is part of connecting
       end
     end
   end

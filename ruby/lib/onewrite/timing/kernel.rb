@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "socket"
-require "onewrite/timing/events"
 
 module Onewrite
   # Linux's counters of a connection (tcp(7) TCP_INFO).
@@ -9,9 +8,10 @@ module Onewrite
     AVAILABLE = RUBY_ENGINE == "ruby" && RUBY_PLATFORM.include?("linux") && Socket.const_defined?(:TCP_INFO)
     # Fields up to here (total_retrans) are in every kernel; data_segs_out came with 4.6, rwnd_limited with 4.10.
     SMALLEST = 104
+    private_constant :SMALLEST
 
     # @param tcp [BasicSocket, nil]
-    # @return [String, nil] the counters as the kernel gives them; nil where the socket has none
+    # @return [String, nil] struct tcp_info as the kernel gives it; nil where the socket has none
     def self.read(tcp)
       return nil unless AVAILABLE && tcp
 
@@ -22,69 +22,108 @@ module Onewrite
     end
   end
 
-  # What the kernel did with one request: the difference of TCP_INFO before the request and at the first byte of the answer.
-  # The bytes are kept as the kernel returned them (struct tcp_info of include/uapi/linux/tcp.h) and decoded when they are
-  # wanted.
+  # What the kernel did with one request: its counters before the request, and when the first byte of the answer was read. They
+  # are decoded when they are wanted (include/uapi/linux/tcp.h).
+  #
+  # The wait has three shares: {send_hold_ns}, when the kernel held bytes of the request back; {unread_ns}, when the answer was
+  # here and the program did other things; and the rest, with the network and the server.
   class KernelEvidence
-    include Plain
+    # A shorter wait has no cause.
+    LONG_NS = 20_000_000
 
+    # @param before [String] TCP_INFO of the last request that was answered late enough to read it, or of the connection's first
+    # @param after [String] TCP_INFO at the first byte
+    # @param read_after_ns [Integer] from the first byte to the reading of *after*
     # @param exact [Boolean] whether *before* was read after the request before this one, and not earlier
+    # @param nodelay [Boolean, nil] TCP_NODELAY, nil where it is unknown
     # @api private
-    def initialize(before, after, wait_ns, exact)
+    def initialize(before, after, wait_ns, read_after_ns, exact, nodelay)
       @before = before
       @after = after
       @wait_ns = wait_ns
+      @read_after_ns = read_after_ns
       @exact = exact
+      @nodelay = nodelay
     end
 
-    # @return [Integer, nil] data segments sent for this request; nil where the requests before it were answered so soon that
-    #   no counters were read
+    # @return [Integer, nil] data segments of this request; nil where requests before it were answered so soon that no counters
+    #   were read
     def segments_out
       growth(156) if @exact
     end
 
     # @return [Integer] smoothed round trip
     def rtt_us
-      read(@after, 68)
+      field(@after, 68)
     end
 
     # @return [Integer, nil] smallest round trip
     def min_rtt_us
-      read(@after, 148)
+      field(@after, 148)
     end
 
-    # @return [Integer] segments sent again since this request began
+    # @return [Integer] segments sent again
     def retransmits
       growth(100)
     end
 
-    # @return [Integer] how long the kernel held bytes back after the last write had returned: the wait less the time
-    #   since it last sent data. Resolution of a jiffy (4 ms at HZ=250); never below 0.
+    # @return [Integer] how long the kernel held bytes after the last write had returned; 0 to the wait, in steps of a jiffy
     def send_hold_ns
-      hold = @wait_ns - (read(@after, 44) * 1_000_000)
-      hold > 0 ? hold : 0
+      share(@wait_ns - milliseconds(44))
     end
 
-    # @return [Integer] how long the peer's receive window held sending up
-    def window_closed_ns
-      growth(176, 8, "Q").to_i * 1000
+    # @return [Integer] how long the answer lay in the socket's buffer; 0 to the wait. More of it may have come later: at least.
+    def unread_ns
+      share(milliseconds(52) - @read_after_ns)
     end
 
-    # @return [Hash{Symbol => Integer}]
+    # @return [Integer] wait without the other two shares
+    def rest_ns
+      share(@wait_ns - send_hold_ns - unread_ns)
+    end
+
+    # The largest share names the cause; of equal shares the first.
+    # @param writes [Integer] of the request
+    # @return [Symbol, nil]
+    def cause(writes)
+      return nil if @wait_ns < LONG_NS
+
+      held = send_hold_ns
+      return :client if unread_ns > held && unread_ns >= rest_ns
+      return :server if rest_ns > held
+
+      # First, because the kernel counts probes of a closed window as retransmits.
+      return :peer_window if growth(176, 8, "Q").to_i * 1000 > held / 2
+      return :retransmit if retransmits > 0
+
+      # Nagle's algorithm holds a small segment while another is unacknowledged. A single write has none before it, and with
+      # TCP_NODELAY nothing is held: then it was pacing, a queue or the network.
+      :nagle_delayed_ack if writes > 1 && @nodelay == false
+    end
+
+    # @return [Hash{Symbol => Integer}] without what is nil
     def to_h
-      Plain.known(segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
-                  send_hold_ns: send_hold_ns)
+      { segments_out: segments_out, rtt_us: rtt_us, min_rtt_us: min_rtt_us, retransmits: retransmits,
+        send_hold_ns: send_hold_ns, unread_ns: unread_ns }.reject { |_, value| value.nil? }
     end
 
     private
 
-    def read(data, offset, size = 4, type = "L")
-      data.bytesize >= offset + size ? data.unpack("@#{offset}#{type}").first : nil
+    def share(nanoseconds)
+      [[nanoseconds, 0].max, @wait_ns].min
     end
 
-    def growth(*field)
-      after = read(@after, *field)
-      after && (after - read(@before, *field))
+    def milliseconds(offset)
+      field(@after, offset) * 1_000_000
+    end
+
+    def field(data, offset, size = 4, type = "L")
+      data.unpack("@#{offset}#{type}").first if data.bytesize >= offset + size
+    end
+
+    def growth(*where)
+      after = field(@after, *where)
+      after && (after - field(@before, *where))
     end
   end
 end

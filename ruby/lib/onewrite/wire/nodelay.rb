@@ -4,7 +4,9 @@ require "socket"
 
 module Onewrite
   module Wire
-    # TCP_NODELAY for the connections of Net::HTTP, and TCP_QUICKACK.
+    # TCP_NODELAY and TCP_QUICKACK of a connection.
+    #
+    # The file is kept to the syntax of Ruby 1.9 ({Legacy}).
     module Nodelay
       class << self
         # @param io [Object] of a Net::BufferedIO
@@ -17,8 +19,8 @@ module Onewrite
         end
 
         # @param tcp [BasicSocket, nil] as of {tcp}
-        def set(tcp, on)
-          tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, on ? 1 : 0) if tcp
+        def set(tcp)
+          tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) if tcp
         rescue SystemCallError, IOError
           nil # as of a connection that the server has reset: the request fails as in the library
         end
@@ -34,8 +36,8 @@ module Onewrite
         # until the first is acknowledged. The kernel resets the option (tcp(7)), so it is set after each request.
         def quickack(tcp)
           tcp.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_QUICKACK, 1) if tcp && Socket.const_defined?(:TCP_QUICKACK)
-        rescue SystemCallError
-          nil # this socket has no such option, and works without
+        rescue SystemCallError, IOError
+          nil
         end
       end
     end
