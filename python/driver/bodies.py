@@ -21,17 +21,6 @@ class Body(typing.NamedTuple):
     fields: list[tuple[str, str]] | None = None
     multipart: list[tuple[str, typing.Any]] | None = None
     close: typing.Callable[[], None] | None = None
-    #: Chunks of a stream that nobody has taken yet.
-    left: list[int] | None = None
-
-    def objects(self) -> dict[str, typing.Any]:
-        """What the caller holds of it after the call."""
-        if self.left is not None:
-            return {"body_left": len(self.left)}
-        if hasattr(self.data, "tell"):
-            closed = self.data.closed
-            return {"body_closed": closed, "body_position": None if closed else self.data.tell()}
-        return {}
 
 
 def _content(spec: Spec) -> bytes:
@@ -99,6 +88,5 @@ def make(spec: Spec | None) -> Body:
         return Body(multipart=fields)
     if kind == "stream":
         length = spec.get("declared_size", sum(spec["chunks"])) if spec.get("length") else None
-        left = list(spec["chunks"])
-        return Body(_chunks(spec, left), length, left=left)
+        return Body(_chunks(spec, list(spec["chunks"])), length)
     raise ValueError(f"unknown body kind {kind!r}")

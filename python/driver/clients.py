@@ -32,8 +32,6 @@ class Answer(typing.NamedTuple):
     status: int
     headers: list[tuple[str, str]]
     body: bytes | None
-    #: What the caller holds: the response of the library, and what of it is not in its place.
-    response: typing.Any = None
 
     def digest(self) -> str | None:
         return None if self.body is None else hashlib.sha256(self.body).hexdigest()
@@ -63,40 +61,6 @@ def _plain_connector(manager: typing.Any) -> None:
     }
 
 
-def library_class(value: typing.Any) -> str:
-    """The class of *value* by its public name; for a subclass of an adapter the library's own."""
-    libraries = ("urllib3", "requests", "httpx", "httpcore", "http")
-    cls = next(
-        (
-            cls
-            for cls in type(value).__mro__
-            if cls.__module__.partition(".")[0] in libraries and "_onewrite_behind" not in vars(cls)
-        ),
-        type(value),
-    )
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def held(response: typing.Any) -> dict[str, typing.Any]:
-    """What the caller holds of a response."""
-    found = {"response": library_class(response), "response_attributes": sorted(vars(response))}
-    raw = getattr(response, "raw", None)  # of requests
-    if raw is not None:
-        found.update(raw=library_class(raw), raw_attributes=sorted(vars(raw)))
-    return found
-
-
-def idle(managers: typing.Iterable[typing.Any]) -> int:
-    """How many open connections lie in the pools of urllib3's *managers*."""
-    found = 0
-    for manager in managers:
-        for key in manager.pools.keys():  # noqa: SIM118 - no dict
-            pool = manager.pools.get(key)
-            if pool is not None and pool.pool is not None:
-                found += sum(conn is not None and conn.sock is not None for conn in list(pool.pool.queue))
-    return found
-
-
 def _files(multipart: list[tuple[str, typing.Any]]) -> list[tuple[str, typing.Any]]:
     """The fields of a multipart body as requests and httpx take them: (file name or None, value)."""
     return [(name, value if isinstance(value, tuple) else (None, value)) for name, value in multipart]
@@ -116,11 +80,8 @@ class Client:
         if "disabled" in self.own:
             raise Skipped("disabled is given by the environment alone")
         if self.hooks.on:
-            if self.hooks.mode != "listener":
-                self.own["on_timing"] = self.hooks.on_timing
-            if self.hooks.mode != "on_timing":
-                self.own["listener"] = self.hooks.listener()
-        kind.prepare(self.own, self.hooks.mode == "added")
+            self.own["on_timing"] = self.hooks.on_timing
+        kind.prepare(self.own)
         self.retries = int(options.get("retries") or 0)
         self.redirects = bool(options.get("redirects"))
         self.size = int(options.get("pool_size") or 1)
@@ -155,10 +116,6 @@ class Client:
 
     def close(self) -> None:
         self._end(self.http)
-
-    def idle(self) -> int:
-        """How many idle connections the library's pool has."""
-        raise NotImplementedError
 
 
 class Urllib3Client(Client):
@@ -209,13 +166,10 @@ class Urllib3Client(Client):
         else:
             response.close()
             response.release_conn()  # close() alone keeps the place in a blocking pool
-        return Answer(response.status, list(response.headers.items()), answer_body, response)
+        return Answer(response.status, list(response.headers.items()), answer_body)
 
     def _end(self, http: typing.Any) -> None:
         http.clear()
-
-    def idle(self) -> int:
-        return idle([self.http])
 
 
 class RequestsClient(Client):
@@ -292,11 +246,7 @@ class RequestsClient(Client):
             answer_body = response.content
         else:
             response.close()
-        return Answer(response.status_code, list(response.raw.headers.items()), answer_body, response)
-
-    def idle(self) -> int:
-        adapter = self.http.get_adapter("http://")
-        return idle([adapter.poolmanager, *adapter.proxy_manager.values()])
+        return Answer(response.status_code, list(response.raw.headers.items()), answer_body)
 
 
 class HttpxClient(Client):
@@ -348,15 +298,14 @@ class HttpxClient(Client):
         finally:
             response.close()
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
-        return Answer(response.status_code, fields, answer_body, response)
-
-    def idle(self) -> int:
-        return sum(connection.is_idle() for connection in self.http._transport._pool.connections)
+        return Answer(response.status_code, fields, answer_body)
 
 
 #: Of the driver's capabilities, what httpx has not, and what its adapter cannot see: the look-up of a name, and the
 #: wait for a free connection.
-HTTPX_MISSING = frozenset(("retries", "custom_connector", "dns_split", "queue", "quickack", "prompt_memory"))
+HTTPX_MISSING = frozenset(
+    ("retries", "custom_connector", "dns_split", "queue", "resend", "writes", "gather", "rwnd_limited")
+)
 
 APIS: dict[str, type[Client]] = {"urllib3": Urllib3Client, "requests": RequestsClient, "httpx": HttpxClient}
 

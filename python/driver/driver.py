@@ -1,4 +1,4 @@
-"""Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 1)."""
+"""Driver for the judge and the bench: JSON lines on stdin and stdout (driver protocol, version 2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 import threading
-import time
 import traceback
 import typing
 
@@ -29,8 +28,8 @@ os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
 
 #: Capabilities of every kind of client; the adapter's own kinds add theirs.
 COMMON = [
-    "shared_clock", "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
-    "concurrency", "prompt_memory", "retries", "redirects", "load", "serve", "objects",
+    "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
+    "concurrency", "retries", "redirects", "load", "serve",
     *(f"body:{kind}" for kind in bodies.KINDS),
 ]  # fmt: skip
 
@@ -61,19 +60,18 @@ class Driver:
         self.reply(seq, **fields)
 
     def do_hello(self, message: Message) -> Message:
-        if message.get("protocol", 1) != 1:
-            raise kinds.Skipped("this driver speaks protocol 1")
+        if message.get("protocol", 2) != 2:
+            raise kinds.Skipped("this driver speaks protocol 2")
         self.kind = kinds.load(message["client"])
         capabilities = [*COMMON, *self.kind.capabilities]
         base = {"name": "urllib3", "version": self.kind.base_version}
         apis = list(clients.APIS)
         if SECOND == "httpx":
             capabilities = [name for name in capabilities if name not in clients.HTTPX_MISSING]
-            if "timing" in capabilities:
-                capabilities.append("informational")  # h11 passes over them, http.client over 100 alone
+            capabilities.append("informational")  # h11 passes over each 1xx, http.client over 100 alone
             base, apis = {"name": "httpx", "version": importlib.metadata.version("httpx")}, ["httpx"]
         return {
-            "protocol": 1,
+            "protocol": 2,
             "client": self.kind.name,
             "adapter": "python",
             "version": self.kind.version,
@@ -82,7 +80,6 @@ class Driver:
             "pid": os.getpid(),
             "apis": apis,
             "capabilities": capabilities,
-            "clock": {"mono_ns": time.monotonic_ns(), "unix_ns": time.time_ns()},
         }
 
     def do_open(self, message: Message) -> Message:
@@ -103,9 +100,6 @@ class Driver:
     def do_close(self, message: Message) -> Message:
         self.clients[message["client_id"]].close()
         return {"ok": True}
-
-    def do_api(self, message: Message) -> Message:
-        return self.clients[message["client_id"]].kind.api(message["do"])
 
     def do_request(self, message: Message) -> Message:
         return exchange.run(self.clients[message["client_id"]], message)
@@ -149,7 +143,7 @@ def main() -> None:
         if message.get("cmd") == "bye":
             driver.reply(message.get("seq", 0), ok=True)
             break
-        if message.get("cmd") in ("hello", "open", "close", "api"):
+        if message.get("cmd") in ("hello", "open", "close"):
             driver.handle(message)  # later commands depend on these: they are done before the next line is read
         else:
             threading.Thread(target=driver.handle, args=(message,), daemon=True).start()

@@ -8,7 +8,7 @@ import typing
 
 import bodies
 import failures
-from clients import Ask, Client, held
+from clients import Ask, Client
 
 Message = dict[str, typing.Any]
 
@@ -17,7 +17,7 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
     if message.get("cancel_after_ms") is not None:
         return {"skipped": "urllib3 has no way to cancel a request from outside"}
     body = bodies.make(message.get("body"))
-    collected = client.hooks.collect()
+    records = client.hooks.collect()
     reply: Message
     ask = Ask(
         message.get("method", "GET"),
@@ -51,22 +51,13 @@ def run(client: Client, message: Message, start: threading.Barrier | None = None
             "headers": [list(item) for item in answer.headers],
             "body_bytes": None if answer.body is None else len(answer.body),
             "body_sha256": answer.digest(),
-            "objects": held(answer.response),
         }
     reply["elapsed_us"] = (time.monotonic_ns() - started) // 1000
-    objects = reply.setdefault("objects", {})
-    objects.update(body.objects())
-    if start is None and client.keepalive:  # of a batch, others may be under way
-        objects["pool_idle"] = client.idle()
     if body.close:
         body.close()
     if client.hooks.on:
-        collected.ended.wait(1)
-        reply["timings"] = len(collected.timings)
-        reply["timing"] = collected.timings[0] if collected.timings else None
-        reply["events"] = collected.events
-        ended = [event for event in collected.events if event["name"] == "call_end"]
-        if reply["outcome"] == "error" and ended:
-            reply["error"]["kind"] = ended[-1].get("error_kind") or reply["error"]["kind"]
-            reply["error"]["phase"] = ended[-1].get("error_phase") or reply["error"]["phase"]
+        reply["records"] = records
+        if reply["outcome"] == "error" and records:
+            reply["error"]["kind"] = records[-1].get("error_kind") or reply["error"]["kind"]
+            reply["error"]["phase"] = records[-1].get("error_phase") or reply["error"]["phase"]
     return reply

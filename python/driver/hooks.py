@@ -1,18 +1,11 @@
-"""Collects what the adapter's hooks deliver. A call runs on one thread, so the thread tells which request it is."""
+"""Collects what the adapter's hook delivers. A call runs on one thread, so the thread tells which request it is."""
 
 from __future__ import annotations
 
 import threading
 import typing
 
-
-class Collected:
-    """What was delivered for one request."""
-
-    def __init__(self) -> None:
-        self.timings: list[dict[str, typing.Any]] = []
-        self.events: list[dict[str, typing.Any]] = []
-        self.ended = threading.Event()
+Records = list[dict[str, typing.Any]]
 
 
 class RaisedByHookError(Exception):
@@ -22,37 +15,15 @@ class RaisedByHookError(Exception):
 class Hooks:
     def __init__(self, mode: str) -> None:
         self.on = mode != "none"
-        self.raising = mode == "raising"
         self.mode = mode
         self.here = threading.local()
 
-    def collect(self) -> Collected:
-        self.here.collected = collected = Collected()
-        return collected
+    def collect(self) -> Records:
+        """Return the list that gets the records of this thread from now on."""
+        self.here.records = records = Records()
+        return records
 
-    def _collected(self) -> Collected:
-        return typing.cast(Collected, getattr(self.here, "collected", None) or self.collect())
-
-    def on_timing(self, timing: typing.Any) -> None:
-        self._collected().timings.append(timing.to_dict())
-        if self.raising:
+    def on_timing(self, record: typing.Any) -> None:
+        self.here.records.append({**record.to_dict(), "events": record.events})
+        if self.mode == "raising":
             raise RaisedByHookError("on_timing")
-
-    def on_event(self, event: typing.Any) -> None:
-        collected = self._collected()
-        collected.events.append(event.to_dict())
-        if event.name == "call_end":
-            collected.ended.set()
-        if self.raising:
-            raise RaisedByHookError(event.name)
-
-    def listener(self) -> typing.Any:
-        import onewrite
-
-        hooks = self
-
-        class Listener(onewrite.TimingListener):
-            def on_event(self, event: typing.Any) -> None:
-                hooks.on_event(event)
-
-        return Listener()

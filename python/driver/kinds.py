@@ -40,13 +40,9 @@ class Kind:
 
         return httpx.HTTPTransport(**keywords)
 
-    def api(self, what: str) -> dict[str, typing.Any]:
-        """Put in, take out, or remove the hook that was set first; return the state of the process."""
-        raise Skipped(f"{self.name} is not installed for the process")
-
-    def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
-        """Apply process-wide settings before a client is made; *added*: each hook by a separate call."""
-        unknown = {key for key in own if key not in ("on_timing", "listener")}
+    def prepare(self, own: dict[str, typing.Any]) -> None:
+        """Apply process-wide settings before a client is made."""
+        unknown = {key for key in own if key != "on_timing"}
         if unknown:
             raise Skipped(f"{self.name} has no adapter options: {sorted(unknown)}")
 
@@ -67,15 +63,12 @@ class _Adapter(Kind):
         import onewrite
 
         self.version = onewrite.__version__
-        self.capabilities = (
-            "timing", "events", "dns_split", "queue", "attempts", "checked_options"
-        )  # fmt: skip
+        self.capabilities = ("timing", "dns_split", "queue", "resend", "writes", "gather")
         if sys.platform == "linux":
-            self.capabilities += ("tcp_info", "rwnd_limited", "quickack")
+            self.capabilities += ("tcp_info", "rwnd_limited")
 
-    def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
-        if added:
-            raise Skipped("both hooks are given to the client's constructor")
+    def prepare(self, own: dict[str, typing.Any]) -> None:
+        pass
 
 
 class Onewrite(_Adapter):
@@ -97,9 +90,14 @@ class Onewrite(_Adapter):
         return own
 
     def transport(self, keywords: dict[str, typing.Any], own: dict[str, typing.Any]) -> typing.Any:
+        """For httpx there is install() alone; one client is open at a time."""
         import onewrite.httpx
 
-        return onewrite.httpx.Transport(**keywords, **own)
+        if set(own) - {"on_timing"}:
+            raise Skipped("httpx is only timed")
+        onewrite.httpx.uninstall()  # of the client before
+        onewrite.httpx.install(own.get("on_timing"))
+        return super().transport(keywords, own)
 
 
 class Patched(_Adapter):
@@ -107,30 +105,13 @@ class Patched(_Adapter):
 
     def __init__(self) -> None:
         super().__init__()
-        import onewrite
+        self.capabilities += ("install",)
 
-        self.capabilities += ("install", "status")
-        self._first = onewrite.install()
-
-    def prepare(self, own: dict[str, typing.Any], added: bool = False) -> None:
+    def prepare(self, own: dict[str, typing.Any]) -> None:
         import onewrite
 
         onewrite.uninstall()  # of the client before
-        self._first = onewrite.install(listener=own.pop("listener", None) if added else None)
         onewrite.install(**own)
-
-    def api(self, what: str) -> dict[str, typing.Any]:
-        import onewrite
-
-        calls: dict[str, typing.Callable[[], object]] = {
-            "install": onewrite.install,
-            "uninstall": onewrite.uninstall,
-            "remove": self._first.remove,
-        }
-        if what in calls:
-            calls[what]()
-        status = onewrite.status()
-        return {"in_force": status.enabled, "hooks": bool(status.hooks), "hook_errors": status.hook_errors}
 
 
 KINDS: dict[str, type[Kind]] = {"onewrite": Onewrite, "patched": Patched, "stock": Kind, "control": Control}

@@ -7,6 +7,7 @@ body cannot block and runs no code of the caller. Any other head leaves at once,
 
 from __future__ import annotations
 
+import http.client
 import io
 import time
 import typing
@@ -27,15 +28,14 @@ _TAKE_VIEWS = frozenset(("socket", "ssl", "socks", "gevent", "eventlet", "urllib
 #: The connections whose head may be held. uninstall() waits for them.
 holding: set[Link] = set()
 
-#: What stands below our send().
-_send_below: Function
+#: What stands below our send(); None for http.client's, which is looked up at each call.
+_send_below: Function | None = None
 
 
 def _is_in_memory(body: typing.Any) -> bool:
-    kind = type(body)
-    if kind is io.BytesIO:
+    if type(body) is io.BytesIO:
         return not vars(body)  # with a read() of its own it may do anything
-    return kind in _PIECES or (kind in (list, tuple) and all(type(piece) in _PIECES for piece in body))
+    return type(body) in (list, tuple) and all(type(piece) in _PIECES for piece in body)
 
 
 def request(stock: Function) -> Function:
@@ -56,7 +56,9 @@ def request(stock: Function) -> Function:
         if record is None:
             link.line.idle_since = 0  # nobody takes the time at which this request ends
         # A request without a body is one write already.
-        hold = body is not None and scope.coalesce and link.calls_send and _is_in_memory(body)
+        hold = (
+            body is not None and scope.coalesce and link.calls_send and (type(body) in _PIECES or _is_in_memory(body))
+        )
         try:
             try:
                 if hold:
@@ -65,7 +67,10 @@ def request(stock: Function) -> Function:
                 stock(self, method, url, body, *args, **kwargs)
             finally:
                 if hold:
-                    _flush(self, link)  # also after an error: stock would have sent it by then
+                    held, link.held = link.held, None
+                    holding.discard(link)
+                    if held:  # also after an error: stock would have sent it by then
+                        _write(self, link, held)
         except BaseException as error:
             if record is not None:
                 record.write_failed(error)
@@ -86,12 +91,10 @@ def send(stock: Function) -> Function:
     It is not wrapped in http.client, whose other users are none of ours; a tracer may do so at any time.
     """
     global _send_below
-    _send_below = stock
+    _send_below = None if hasattr(stock, "is_inherited") else stock
 
     def send(self: typing.Any, data: typing.Any) -> None:
-        link = self._onewrite
-        if link is None or link.owner != id(self):
-            link = link_of(self)
+        link = self._onewrite or link_of(self)
         held = link.held
         if not held:
             if self.sock is None and self.auto_open:
@@ -108,7 +111,7 @@ def send(stock: Function) -> Function:
             else:
                 link.held = data
             return
-        size = _size(data)
+        size = len(data) if type(data) is bytes else _size(data)
         if 0 < size <= LIMIT - len(held):
             link.held = held + data
             return
@@ -148,34 +151,24 @@ def _see_socket(conn: typing.Any, link: Link, is_new: bool) -> None:
         set_nodelay(conn.sock, conn.socket_options)
 
 
-def _flush(conn: typing.Any, link: Link) -> None:
-    """Write what is held."""
-    held, link.held = link.held, None
-    try:
-        if held:
-            _write(conn, link, held)
-    finally:
-        holding.discard(link)
-
-
 def _write(conn: typing.Any, link: Link, data: typing.Any) -> None:
     """Write *data* as http.client does."""
     record = link.record
-    if record is None:
-        _send_below(conn, data)
-        return
-    if not record.request_start:
+    if record is not None and not record.request_start:
         record.begin_write(link.line)
-    _send_below(conn, data)
+    if _send_below is None:
+        http.client.HTTPConnection.send(conn, data)
+    else:
+        _send_below(conn, data)
+    if record is None:
+        return
     record.request_end = time.monotonic_ns()
     record.writes += 1  # type: ignore[operator]
-    record.bytes_sent += max(_size(data), 0)  # type: ignore[operator]
+    record.bytes_sent += len(data) if type(data) is bytes else max(_size(data), 0)  # type: ignore[operator]
 
 
 def _size(data: typing.Any) -> int:
     """Return the size of *data* in bytes; -1 for what is no contiguous buffer: http.client takes it, or raises."""
-    if type(data) is bytes:
-        return len(data)
     if type(data) not in _BUFFERS:
         return -1
     try:

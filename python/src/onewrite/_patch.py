@@ -40,6 +40,7 @@ class Patch:
         def inherited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             return getattr(super(owner, self), name)(*args, **kwargs)
 
+        inherited.is_inherited = True  # type: ignore[attr-defined]
         return functools.wraps(getattr(owner, name))(inherited)
 
     def undo(self) -> None:

@@ -14,7 +14,7 @@ import urllib3.connectionpool
 import urllib3.response
 import urllib3.util.connection
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from . import _base_version, _coalesce, _timing
 from ._config import Scope
@@ -45,7 +45,7 @@ _WIRE = [
 ]
 if _base_version.IS_1:  # in 2.x it calls request()
     _WIRE.append(Patch(HTTPConnection, "request_chunked", _coalesce.request))
-_OWN = [Patch(HTTPConnectionPool, "_new_conn", _new_conn)]
+_OWN = [Patch(pool, "_new_conn", _new_conn) for pool in (HTTPConnectionPool, HTTPSConnectionPool)]
 _TIMING = [
     Patch(HTTPConnection, "connect", _timing.connect),
     Patch(HTTPSConnection, "connect", _timing.connect),
@@ -101,7 +101,8 @@ def keep(with_hooks: bool) -> None:
         if patch not in _kept:
             _kept.append(patch)
     apply(any(patch.applied for patch in _TIMING) or _TIMING[0] in _kept)
-    _OWN[0].apply()
+    for patch in _OWN:
+        patch.apply()
 
 
 def _undo(patches: list[Patch]) -> None:

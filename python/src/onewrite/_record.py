@@ -41,6 +41,7 @@ _FIELDS = (
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _numbers = itertools.count(1)
+_now = time.monotonic_ns
 
 
 class Line:
@@ -85,6 +86,8 @@ class Record:
     _error: BaseException | None = None
     _broken_at = 0
     _returned = False
+    #: Whether it hangs on a connection.
+    is_attached = False
     _idle_since = 0
 
     #: HTTP method, and URL without user, password, query and fragment; None for a URL without a host.
@@ -130,7 +133,7 @@ class Record:
         self.method = method if type(method) is str else str(method)
         self._origin, self._target = origin, target
         self.started_at_unix_ns = time.time_ns()
-        self.started_at_mono_ns = time.monotonic_ns()
+        self.started_at_mono_ns = _now()
 
     # -- what the wrapped functions tell ----------------------------------------------------------------
 
@@ -140,7 +143,9 @@ class Record:
         self.bytes_sent = self.writes = 0
         if line.info is None:
             line.info, line.info_counts = _kernel.read(line.tcp), True
-        self.request_start = time.monotonic_ns()
+        self.request_start = _now()
+        if not self.connection_acquired:  # connected by a class of the user
+            self.connection_acquired = self.request_start
 
     def take_line(self, line: Line) -> None:
         """The request goes over *line*."""
@@ -152,7 +157,7 @@ class Record:
 
     def write_failed(self, error: BaseException) -> None:
         """The request could not be written to its end."""
-        self._error, self._broken_at, self.request_end = error, time.monotonic_ns(), 0
+        self._error, self._broken_at, self.request_end = error, _now(), 0
 
     def head_read(self, t_ns: int) -> None:
         """The head of the final answer was read at *t_ns*."""
@@ -168,7 +173,7 @@ class Record:
             return
         self._before, self._counted = line.info, line.info_counts
         self._after = line.info = _kernel.read(line.tcp)
-        self._read_after_ns = time.monotonic_ns() - t_ns
+        self._read_after_ns = _now() - t_ns
         line.info_counts = True
         if wait_ns >= _kernel.LONG_NS and (self.writes or 0) > 1:
             self._nagle = _kernel.is_nodelay_off(line.tcp)
@@ -181,7 +186,7 @@ class Record:
         scope: Scope | None = self.__dict__.pop("_scope", None)
         if scope is None:
             return None
-        self._ended_at = time.monotonic_ns()
+        self._ended_at = _now()
         line, error, below = self._line, self._error, self._below
         self._line = self._error = self._below = None
         if below is not None and self._announced is not None:

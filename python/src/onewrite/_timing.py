@@ -24,17 +24,10 @@ from ._record import Record
 _now = time.monotonic_ns
 
 
-def _record_of(conn: typing.Any) -> Record | None:
-    link = conn._onewrite
-    return link.record if link is not None else None
-
-
 def _end(record: Record) -> None:
     scope = record.end()
     if scope is not None:
-        hooks = installed.hooks if scope is installed else installed.hooks + scope.hooks
-        if hooks:
-            _hooks.call(hooks, record)
+        _hooks.call(installed.hooks if scope is installed else installed.hooks + scope.hooks, record)
 
 
 # -- of pools -------------------------------------------------------------------------------------------
@@ -51,7 +44,7 @@ def urlopen(stock: Function) -> Function:
             return stock(self, method, url, *args, **kwargs)
         outer = current.get()
         # Of a hook; or of a pool's class whose urlopen() calls this one.
-        if outer is not None and (outer is BUSY or not (outer.connection_acquired or outer.outcome)):
+        if outer is not None and (outer is BUSY or not (outer.is_attached or outer.outcome)):
             return stock(self, method, url, *args, **kwargs)
         record = Record(scope, method, (self.scheme, self.host, self.port), url)
         if self.proxy is not None or "_socks_options" in self.conn_kw:
@@ -63,13 +56,13 @@ def urlopen(stock: Function) -> Function:
         try:
             response = stock(self, method, url, *args, **kwargs)
         except BaseException as error:
-            if not record.connection_acquired:  # else _put_conn() has ended it
+            if not record.is_attached:  # else _put_conn() has ended it
                 record._error = error
                 _end(record)
             raise
         finally:
             current.reset(token)
-        if not record.connection_acquired:  # a recorder or a mock has answered
+        if not record.is_attached:  # a recorder or a mock has answered
             record.status = getattr(response, "status", None)
             _end(record)
         record._returned = True
@@ -91,13 +84,16 @@ def get_conn(stock: Function) -> Function:
     def _get_conn(self: typing.Any, timeout: float | None = None) -> typing.Any:
         conn = stock(self, timeout)
         record = current.get()
-        if record is None or record is BUSY or record.connection_acquired or not isinstance(conn, HTTPConnection):
+        if record is None or record is BUSY or record.is_attached or not isinstance(conn, HTTPConnection):
             return conn
-        record.connection_acquired = _now()
+        t_ns = _now()
         if self.block:
-            record.queue_start, record.queue_end = record.started_at_mono_ns, record.connection_acquired
+            record.queue_start, record.queue_end = record.started_at_mono_ns, t_ns
+        record.is_attached = True
         record.reused = getattr(conn, "sock", None) is not None
-        link_of(conn).record = record
+        if record.reused:
+            record.connection_acquired = t_ns
+        (conn._onewrite or link_of(conn)).record = record  # type: ignore[attr-defined]
         return conn
 
     return _get_conn
@@ -136,11 +132,11 @@ def connect(stock: Function) -> Function:
     """Wrap ``connect`` of both connection classes: neither calls the other's."""
 
     def connect(self: typing.Any) -> None:
-        record = _record_of(self)
+        link = self._onewrite
+        record = link and link.record
         if record is None:
             stock(self)
             return
-        link = self._onewrite
         link.record = None  # a CONNECT is no write of the request
         record.connect_start = _now()
         try:
@@ -196,7 +192,8 @@ def getresponse(stock: Function) -> Function:
     """Wrap ``HTTPConnection.getresponse``, which reads the head."""
 
     def getresponse(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        record = _record_of(self)
+        link = self._onewrite
+        record = link and link.record
         if record is None:
             return stock(self, *args, **kwargs)
         try:
@@ -216,11 +213,12 @@ def close(stock: Function) -> Function:
     """Wrap ``HTTPConnection.close``: a reader gives up, or has met an error."""
 
     def close(self: typing.Any) -> None:
-        record = _record_of(self)
+        link = self._onewrite
+        record = link and link.record
         stock(self)
         if record is None or not record._returned:  # within urlopen() its _put_conn() follows
             return
-        self._onewrite.record = None
+        link.record = None
         error = sys.exc_info()[1]
         if isinstance(error, GeneratorExit):  # a generator is closed, or freed: nobody can tell
             return
@@ -239,7 +237,7 @@ def response_made(stock: Function) -> Function:
 
     def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
         record, below = current.get(), kwargs.get("original_response")
-        if below is None or record is None or record is BUSY or not record.connection_acquired or record._below:
+        if below is None or record is None or record is BUSY or not record.is_attached or record._below:
             stock(self, *args, **kwargs)
             return
         if not record.response_start:
@@ -251,7 +249,7 @@ def response_made(stock: Function) -> Function:
         except BaseException as error:
             record._error = error
             raise
-        if below.isclosed():
+        if below.isclosed() or below.length == 0:  # read here, or an answer without a body
             record.response_end, record.bytes_received = _now(), self.tell()
             record._announced = None
 

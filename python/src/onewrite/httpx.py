@@ -77,14 +77,15 @@ class _Exchange:
             return
         setattr(record, event, _now())
         stream = info.get("return_value")
-        if event == "connect_start":
+        if event == "request_start":
+            record.connection_acquired = record.tls_end or record.connect_end or record.started_at_mono_ns
+        elif event == "connect_start":
             record.reused = False
             if info.get("host", record._origin[1]) != record._origin[1]:
                 record.proxy = f"{info['host']}:{info['port']}"
         elif event == "tls_start":
             record.connect_end = record.tls_start
         elif event in ("connect_end", "tls_end") and stream is not None:
-            record.connection_acquired = _now()
             self.line = _lines[stream] = line = Line(stream.get_extra_info("socket"), 0)
             line.proxy, line.info, line.info_counts = record.proxy, _kernel.read(line.tcp), True
 
@@ -103,7 +104,6 @@ class _Exchange:
         if line is None:  # how many requests it has carried that is seen late is not known
             self.line = line = _lines[stream] = Line(stream.get_extra_info("socket"), None)
         record.proxy = line.proxy
-        record.connection_acquired = record.connection_acquired or record.started_at_mono_ns
         record.take_line(line)
         record.head_read(record.response_start)
 
