@@ -59,7 +59,7 @@ test-bench test-cli: test-%:
 test-timed-bench test-timed-cli: test-timed-%:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C $* test-timed
 test-judge:
-	@.ci/step $@ $(MAKE) --no-print-directory -s -C spec judge-drawn
+	@.ci/step $@ $(MAKE) --no-print-directory -s -C spec judge-brief
 test-gate:
 	@.ci/step $@ $(MAKE) --no-print-directory -s -C bench gate
 $(filter-out test-bench test-cli,$(TESTED:%=test-%)): test-%:
