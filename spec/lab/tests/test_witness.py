@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from onewrite_lab import witness
-from onewrite_lab.witness import memory
+from onewrite_lab.witness import memory, sockets
 
 pytestmark = pytest.mark.skipif(not witness.AVAILABLE, reason="needs Linux")
 
@@ -121,3 +121,54 @@ def test_peak_memory() -> None:
     block = b"x" * 50_000_000
     grown = (memory.peak(os.getpid()) or 0) - resident
     assert len(block) * 0.9 < grown < len(block) * 1.5
+
+
+def test_the_send_queue_of_any_process_by_the_ends_of_its_connection(listener: socket.socket) -> None:
+    """No descriptor of it is needed: also of another process, and through an IPv4 socket of the family IPv6."""
+    diag = witness.Diag()
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+    process, accepted = started(listener, 1)
+    try:
+        found = diag.find(accepted.getpeername(), accepted.getsockname())
+        assert found is not None
+        assert (found.info.data_segs_out, found.info.bytes_sent, found.info.not_sent) == (3, 30, 0)
+        owners = witness.Owners()
+        assert owners.nodelay([process.pid], found.inode) == (process.pid, True)
+        assert owners.nodelay([os.getpid()], found.inode) is None or process.pid in witness.process_tree(os.getpid())
+    finally:
+        ended(process, accepted)
+    with socket.socket(socket.AF_INET6) as mapped:
+        mapped.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        mapped.connect(("::ffff:127.0.0.1", listener.getsockname()[1]))
+        with listener.accept()[0] as other:
+            mapped.sendall(b"x" * 10)
+            mapped.sendall(b"y" * 20)
+            found = diag.find(mapped.getsockname()[:2], mapped.getpeername()[:2])
+            assert found is not None
+            assert found.info.not_sent in (0, 20)  # the ACK may have come on a machine that was busy for 40 ms
+            assert found.inode == os.fstat(mapped.fileno()).st_ino
+            gone = other.getpeername(), other.getsockname()
+    assert diag.find(("127.0.0.1", 1), gone[1]) is None
+    diag.close()
+
+
+def test_one_walk_serves_many_sockets(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[int] = []
+    walk = sockets._socket_descriptors
+
+    def counted(pid: int) -> dict[int, int]:
+        walks.append(pid)
+        return walk(pid)
+
+    monkeypatch.setattr(sockets, "_socket_descriptors", counted)
+    clients = [socket.create_connection(listener.getsockname()) for _ in range(20)]
+    owners, inodes = witness.Owners(), [os.fstat(client.fileno()).st_ino for client in clients]
+    own = [os.getpid()]
+    monkeypatch.setattr(sockets, "process_tree", lambda pid: [pid])
+    assert {owners.nodelay(own, inode) for inode in inodes} == {(os.getpid(), False)}
+    assert walks == own
+    clients[0].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    assert owners.nodelay(own, inodes[0]) == (os.getpid(), True)
+    for client in clients:
+        client.close()
+    assert owners.nodelay(own, inodes[1]) is None

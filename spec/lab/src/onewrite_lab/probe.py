@@ -1,7 +1,7 @@
 """The probe: sends a request in chosen pieces over one connection, reads the answer, times it and counts its segments.
 
-It is the one raw HTTP client of the lab, the bench and the command. The kernel's account of the connection says how long
-bytes stayed in the send queue. http.client reads the answers.
+It is the one raw HTTP client of the lab, the bench and the command. The kernel's account of the connection says how
+long bytes stayed in the send queue. http.client reads the answers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def authority(host: str, port: object) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def request_pieces(url: str, body: bytes, method: str = "POST", *, writes: int = 1, proxied: bool = False) -> list[bytes]:
+def request_pieces(
+    url: str, body: bytes, method: str = "POST", *, writes: int = 1, proxied: bool = False
+) -> list[bytes]:
     """A request as one piece, or as its head and then its body in the `writes` that are left.
 
     `proxied` says that a plain request goes to a proxy, which takes the absolute form (RFC 9112, 3.2.2).
@@ -63,10 +65,10 @@ def request_pieces(url: str, body: bytes, method: str = "POST", *, writes: int =
 
 @dataclass
 class Exchange:
-    """One request and its answer. Times are time.monotonic_ns(), durations nanoseconds; None where the kernel says nothing.
+    """One request and its answer. Times are time.monotonic_ns(), durations ns; None where the kernel says nothing.
 
-    `paused_ns` passed between the writes. `late_ns` is how much longer than meant that was, and the time until the send queue
-    was first read: a busy machine runs something else meanwhile, and an ACK that comes then leaves nothing to be held.
+    `paused_ns` passed between the writes. `late_ns` is how much longer than meant that was, and the time until the send
+    queue was first read: a busy machine runs something else meanwhile, and an ACK that comes then leaves nothing held.
     """
 
     begun_ns: int
@@ -111,11 +113,13 @@ class _Open(io.BufferedReader):
 class Received(io.RawIOBase):
     """What a socket receives until `deadline` (time.monotonic()), and when each piece came.
 
-    With `quick` True each segment is acknowledged at once, with False later, as on a busy connection; None changes nothing.
-    `silent` is called again and again while nothing comes.
+    With `quick` True each segment is acknowledged at once, with False later, as on a busy connection; None changes
+    nothing. `silent` is called again and again while nothing comes.
     """
 
-    def __init__(self, sock: socket.socket, deadline: float, quick: bool | None, silent: Callable[[], object] | None) -> None:
+    def __init__(
+        self, sock: socket.socket, deadline: float, quick: bool | None, silent: Callable[[], object] | None
+    ) -> None:
         self._sock, self._deadline, self.quick, self._silent = sock, deadline, quick, silent
         self.times_ns: list[int] = []
         self.buffered = _Open(self, PIECE)
@@ -184,7 +188,13 @@ class Probe:
 
     @classmethod
     def to(
-        cls, url: str, *, nodelay: bool = True, ca_file: str | None = None, proxy: str | None = None, timeout_s: float = 30.0
+        cls,
+        url: str,
+        *,
+        nodelay: bool = True,
+        ca_file: str | None = None,
+        proxy: str | None = None,
+        timeout_s: float = 30.0,
     ) -> Probe:
         """A connection to the host of `url`, through `proxy` where one is named. `ca_file` is the PEM to trust."""
         to, through = urlsplit(url), urlsplit(proxy or url)
@@ -275,7 +285,11 @@ class Probe:
         self, made: Exchange, method: str, deadline: float, quick: bool | None, silent: Callable[[], object] | None
     ) -> None:
         answer, received = self.begin(method, quick=quick, silent=silent, deadline=deadline)
-        made.status, made.keep_alive, made.server = answer.status, not answer.will_close, answer.headers.get("server", "")
+        made.status, made.keep_alive, made.server = (
+            answer.status,
+            not answer.will_close,
+            answer.headers.get("server", ""),
+        )
         try:
             while data := answer.read1(PIECE):
                 made.size += len(data)

@@ -1,4 +1,4 @@
-"""The kernel's account of any TCP connection of this network namespace, by its two ends: NETLINK_SOCK_DIAG (sock_diag(7)).
+"""The kernel's account of any TCP connection of this network namespace, by its ends: NETLINK_SOCK_DIAG (sock_diag(7)).
 
 It needs no descriptor of the socket, no process and no right to ptrace one, and it takes some 20 µs.
 """
@@ -50,7 +50,7 @@ class Diag:
         self._number = 0
 
     def find(self, local: End, peer: End) -> Found | None:
-        """The socket with these ends; None where this network namespace has none, as for a container's. Raises OSError."""
+        """The socket with these ends; None where this network namespace has none (a container's). Raises OSError."""
         (own, own_port), (other, other_port) = local, peer
         own, other = own.removeprefix("::ffff:"), other.removeprefix("::ffff:")
         family = socket.AF_INET6 if ":" in own else socket.AF_INET

@@ -147,7 +147,7 @@ def _of_process(pid: int, peer_port: int, options: bool) -> dict[int, SocketRead
 
 
 class Owners:
-    """Which process of a tree holds a socket, and its TCP_NODELAY. One walk of the descriptors serves all who wait for it."""
+    """Which process of a tree holds a socket, and its TCP_NODELAY. One walk of the descriptors serves all who wait."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -155,16 +155,17 @@ class Owners:
 
     def nodelay(self, roots: Sequence[int], inode: int) -> tuple[int, bool] | None:
         """The process and the option; None where no process of the trees holds the socket. Raises WitnessError."""
-        walked = False
-        while True:
+        for known in (True, False):
             with self._lock:
-                if inode not in self._places:
+                if not known or inode not in self._places:
                     self._walk(roots)
-                    walked = True
-                place = self._places.pop(inode, None)
-            found = None if place is None else self._read(inode, *place)
-            if found or walked:
+                    known = False
+                place = self._places.get(inode)
+            if place is not None and (found := self._read(inode, *place)):
                 return found
+            if not known:
+                return None
+        return None
 
     def _walk(self, roots: Sequence[int]) -> None:
         self._places = {}
