@@ -25,7 +25,6 @@ FAULTS = {
     "until-close": "reads until the server closes",
     "http1.0": "says HTTP/1.0",
     "close": "says Connection: close",
-    "late-nagle": "switches Nagle on from the second request on, and splits those",
     "forever": "never ends",
     "large": "a body that fits no record",
     "proxy": "follows HTTP_PROXY",
@@ -58,13 +57,9 @@ class Client:
         target = f"http://{self.url.netloc}/{number}" if "proxy" in self.faults else f"/{number}"
         version = "1.0" if "http1.0" in self.faults else "1.1"
         lines = [f"{method} {target} HTTP/{version}", f"Host: {self.url.netloc}", f"Content-Length: {len(self.body)}"]
-        lines += ["User-Agent: " + os.environ["USER_AGENT"]] if "USER_AGENT" in os.environ else []
         lines += ["Connection: close"] if "close" in self.faults else []
-        late = "late-nagle" in self.faults and number > 0
         head = ("\r\n".join(lines) + "\r\n\r\n").encode()
-        if late or "split" in self.faults or "slow" in self.faults:
-            if late:
-                self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+        if "split" in self.faults or "slow" in self.faults:
             self.sock.sendall(head)
             if "slow" in self.faults:
                 time.sleep(0.05)

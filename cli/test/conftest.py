@@ -35,7 +35,7 @@ class Done:
         """The JSON report, valid by its schema."""
         assert self.out, self.err
         data: dict[str, Any] = json.loads(self.out)
-        name = data["tool"].removeprefix("onewrite ").replace(" --", "-").replace("serve", "check")
+        name = data["tool"].removeprefix("onewrite ").replace(" --", "-")
         schema = json.loads((files("onewrite_cli") / "schemas" / f"{name}-v1.schema.json").read_text())
         Draft202012Validator(schema).validate(data)
         assert data["exit_status"] == self.status
@@ -84,6 +84,9 @@ def wait_for(holds: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def check(faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = ()) -> Done:
+def check(
+    faults: str, *options: str, url: str = "{url}", arguments: tuple[str, ...] = (), env: dict[str, str] | None = None
+) -> Done:
     """`onewrite check --strict -f json` of the test's own client."""
-    return conclusive(lambda: onewrite("check", "--strict", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments))
+    command = ("check", "--strict", "-f", "json", *options, "--", *CLIENT, faults, url, *arguments)
+    return conclusive(lambda: onewrite(*command, env=env))

@@ -1,4 +1,4 @@
-"""An HTTP server with every fault there is, to be run as the command of `serve`.
+"""An HTTP server with every fault there is, to be run as the command of `check`.
 
 usage: server.py FAULTS PORT      FAULTS: split nagle close slow large workers, joined by commas; or none
 """

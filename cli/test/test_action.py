@@ -21,7 +21,7 @@ def action() -> dict[str, Any]:
     return loaded
 
 
-@pytest.mark.drawn
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "inputs", "status", "job_fails"),
     [
@@ -31,7 +31,7 @@ def action() -> dict[str, Any]:
         ("split", {"options": "--strict\n--rule stall=off\n"}, 1, True),
         ("fail", {}, 2, True),
         ("fail", {"inconclusive": "pass"}, 2, False),
-        ("split", {"options": "--strict", "junit": "report/check.xml", "sarif": "report/check.sarif"}, 1, True),
+        ("split", {"options": "--strict", "json": "report/check.json"}, 1, True),
     ],
 )
 def test_the_job_fails_when_it_should(faults: str, inputs: dict[str, str], status: int, job_fails: bool, tmp_path: Path) -> None:
@@ -57,9 +57,8 @@ def test_the_job_fails_when_it_should(faults: str, inputs: dict[str, str], statu
     assert "OW101" in done.stdout
     if "split" in faults:
         assert f"::{'error' if job_fails and faults == 'split' else 'warning'} title=OW101 " in done.stdout
-    if "junit" in inputs:
-        assert "OW101" in (tmp_path / "report" / "check.xml").read_text()
-        assert '"ruleId": "OW101"' in (tmp_path / "report" / "check.sarif").read_text()
+    if "json" in inputs:
+        assert '"rule": "OW101"' in (tmp_path / "report" / "check.json").read_text()
 
 
 def test_what_is_installed_is_there() -> None:

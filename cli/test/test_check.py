@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from conftest import CLIENT, check, clean_environment, onewrite, wait_for
-from onewrite_cli.check import command
+from conftest import CLIENT, check, clean_environment, conclusive, onewrite, wait_for
+from onewrite_cli.check import client
 from onewrite_cli.check.command import CheckOptions
+from onewrite_cli.check.command import check as run_check
 from onewrite_cli.common import run
 from onewrite_cli.common.outcome import State
 from onewrite_cli.common.run import Ran, run_command
@@ -60,8 +63,8 @@ def test_the_first_request_may_come_before_the_tool_knows_the_process(monkeypatc
 
         return run_command(*arguments, started=after_a_while, **options)
 
-    monkeypatch.setattr(command, "run_command", late)
-    report = command.check(CheckOptions([*CLIENT, "none", "{url}"]))
+    monkeypatch.setattr(client, "run_command", late)
+    report = run_check(CheckOptions([*CLIENT, "none", "{url}"]))
     assert next(outcome.state for outcome in report.outcomes if outcome.rule.id == "OW102") is State.OK
 
 
@@ -125,7 +128,9 @@ def test_a_command_that_hangs_is_ended() -> None:
     "arguments",
     [
         ("check", "--", "/no/such/program", "{url}"),
-        ("check",),
+        ("check", "--"),
+        ("serve", "--", "true", "{port}"),
+        ("tap",),
         ("check", "--requests", "0", "--", "true"),
         ("check", "--via", "strace", "--", "true"),  # removed: it took MSG_MORE for a split
         ("check", "--rule", "nonsense=warn", "--", "true"),
@@ -178,7 +183,6 @@ def test_an_interrupt_while_the_command_is_started_ends_it(monkeypatch: pytest.M
     assert children[0].returncode == -signal.SIGTERM
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_ends_the_command(number: signal.Signals, background: bool, tmp_path: Path) -> None:
@@ -202,3 +206,96 @@ def test_interrupted_it_ends_the_command(number: signal.Signals, background: boo
     assert "Traceback" not in err
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+MANY = """
+import socket, sys, threading, time
+from urllib.parse import urlsplit
+url, nagle, slowest = urlsplit(sys.argv[1]), "nagle" in sys.argv[2], []
+def one():
+    sock = socket.create_connection((url.hostname, url.port))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not nagle)
+    for _ in range(3):
+        begun = time.monotonic()
+        sock.sendall(b"POST / HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 200\\r\\n\\r\\n")
+        sock.sendall(b"x" * 200)
+        sock.recv(1000)
+        slowest.append(time.monotonic() - begun)
+threads = [threading.Thread(target=one) for _ in range(100)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("way", ["nagle", "nodelay"])
+def test_a_hundred_connections_are_read(way: str) -> None:
+    """The witness looks at each silent connection alone, and walks the descriptors once for all that wait."""
+    done = conclusive(lambda: onewrite("check", "-f", "json", "--", sys.executable, "-c", MANY, "{url}", way))
+    assert done.states["OW105"] == ("found" if way == "nagle" else "ok"), done.out
+    assert done.finding("OW102")["of"] >= 90
+
+
+LOGIN = """
+import os, socket, sys
+from urllib.parse import urlsplit
+url = urlsplit(sys.argv[1])
+sock = socket.create_connection((url.hostname, url.port))
+token = os.environ["TOKEN"].encode()
+sock.sendall(b"POST /login?token=" + token + b" HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 200\\r\\n\\r\\n")
+sock.sendall(b"x" * 200)
+sock.recv(1000)
+for number in range(19):
+    sock.sendall(b"GET /%d?token=%b HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" % (number, token))
+    sock.recv(1000)
+"""
+
+
+@pytest.mark.timed
+def test_one_login_that_waits_is_no_pass_and_its_token_stays_out() -> None:
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", LOGIN, "{url}", env={"TOKEN": "t0ken"})
+    assert done.states["OW101"] == "warned"
+    assert (done.status, done.states["OW105"]) == (2, "inconclusive"), done.out
+    assert done.finding("OW101")["examples"][0].startswith("POST /login (")
+    assert "t0ken" not in done.out
+
+
+def test_a_command_that_fails_runs_once() -> None:
+    done = check("fail", arguments=("--requests", "1"))
+    assert (done.status, done.data["runs"], done.data["requests"]) == (2, 1, 1)
+
+
+def test_without_a_command_it_listens_and_judges_what_came() -> None:
+    tool = subprocess.Popen(
+        [sys.executable, "-m", "onewrite_cli", "check", "--strict", "-f", "json"],
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert tool.stdout is not None
+    url = json.loads(tool.stdout.readline())["url"]
+    subprocess.run([*CLIENT, "split", url, "--requests", "5"], check=True, stdout=subprocess.DEVNULL)
+    lines = [json.loads(tool.stdout.readline()) for _ in range(5)]
+    said = [(line["method"], line["path"], line["segments"], line["body_bytes"]) for line in lines]
+    assert said == [("POST", f"/{number}", 2, 200) for number in range(5)]
+    tool.send_signal(signal.SIGINT)
+    report = json.loads(tool.communicate(timeout=30)[0])
+    assert (tool.returncode, report["requests"]) == (1, 5)
+    assert {one["rule"]: one["state"] for one in report["findings"]}["OW101"] == "found"
+
+
+def test_a_listening_check_ends_after_so_many_requests() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    tool = subprocess.Popen(
+        [sys.executable, "-m", "onewrite_cli", "check", "--until", "3", "--port", str(port)],
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert tool.stdout is not None
+    assert tool.stdout.readline().startswith(f"listening on http://127.0.0.1:{port}/; Ctrl-C")
+    subprocess.run([*CLIENT, "none", f"http://127.0.0.1:{port}/", "--requests", "3"], check=True, stdout=subprocess.DEVNULL)
+    out = tool.communicate(timeout=30)[0]
+    assert (tool.returncode, "CLEAN as far as it could be judged: " in out) == (0, True), out

@@ -32,33 +32,28 @@ def doctor(url: str, *options: str, **keywords: Any) -> Done:
 
 @dataclass(frozen=True)
 class Case:
-    """`sign` is in one of the signs; `exposed` is the verdict about the first hop."""
+    """`words` are those of the findings; none is safe."""
 
     name: str
     peer: Peer
-    exposed: bool
-    status: int
-    sign: str = ""
+    words: tuple[str, ...]
     method: tuple[str, ...] = ("--post-bytes", "200")
 
 
 CASES = (
-    Case("a direct origin", origin, True, 1),
-    Case("a direct origin, GET", origin, True, 1, method=("--get",)),
-    Case("an origin that acknowledges at once", lambda: origin(quick=True), False, 0),
-    Case("an origin that splits its answer", lambda: origin(split=True), True, 1, "splits its answer with Nagle on"),
-    Case(
-        "an origin that splits its answer and acknowledges at once",
-        lambda: origin(split=True, quick=True), False, 1, "splits its answer with Nagle on",
-    ),
-    Case("HAProxy as it comes", lambda: behind(haproxy), False, 0),
-    Case("HAProxy, http-buffer-request", lambda: behind(lambda p: haproxy(p, "option http-buffer-request")), True, 1),
-    Case("HAProxy, no tcp-smart-accept", lambda: behind(lambda p: haproxy(p, "no option tcp-smart-accept")), True, 1),
-    Case("HAProxy before an origin that splits", lambda: behind(haproxy, split=True), False, 0, "perhaps a stall behind"),
-    Case("nginx", lambda: behind(nginx), True, 1),
-    Case("a relay with Nagle on", nagle_relay, True, 1, "a relay on the way has Nagle on"),
-    Case("a relay with Nagle on, late ACKs", lambda: nagle_relay(quick=False), True, 1, "a relay on the way has Nagle on"),
-)  # fmt: skip
+    Case("a direct origin", origin, ("EXPOSED",)),
+    Case("a direct origin, GET", origin, ("EXPOSED",), method=("--get",)),
+    Case("an origin that acknowledges at once", lambda: origin(quick=True), ()),
+    Case("an origin that splits its answer", lambda: origin(split=True), ("EXPOSED", "SPLIT ANSWER")),
+    Case("one that splits and acknowledges at once", lambda: origin(split=True, quick=True), ("SPLIT ANSWER",)),
+    Case("HAProxy as it comes", lambda: behind(haproxy), ()),
+    Case("HAProxy, http-buffer-request", lambda: behind(lambda p: haproxy(p, "option http-buffer-request")), ("EXPOSED",)),
+    Case("HAProxy, no tcp-smart-accept", lambda: behind(lambda p: haproxy(p, "no option tcp-smart-accept")), ("EXPOSED",)),
+    Case("HAProxy before an origin that splits", lambda: behind(haproxy, split=True), ()),
+    Case("nginx", lambda: behind(nginx), ("EXPOSED",)),
+    Case("a relay with Nagle on", nagle_relay, ("RELAY",)),
+    Case("a relay with Nagle on, late ACKs", lambda: nagle_relay(quick=False), ("RELAY", "EXPOSED")),
+)
 
 
 def concluded(run: Callable[[], Done], is_true: Callable[[dict[str, Any]], bool] = lambda data: True) -> Done:
@@ -75,16 +70,11 @@ def examine(case: Case, samples: str = SAMPLES) -> dict[str, Any]:
         done = concluded(lambda: doctor(url, *case.method, "--samples", samples))
     data = done.data
     told = json.dumps(data, indent=1)
-    assert data["verdict"] == ("EXPOSED" if case.exposed else "safe"), told
-    assert done.status == case.status, told
-    if case.sign:
-        assert any(case.sign in sign for sign in data["signs"]), told
-    else:
-        assert data["signs"] == [], told
+    assert [one["word"] for one in data["findings"]] == list(case.words), told
+    assert done.status == bool(case.words), told
     return data
 
 
-@pytest.mark.drawn
 @pytest.mark.timed
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_verdict(case: Case) -> None:
@@ -92,12 +82,11 @@ def test_the_verdict(case: Case) -> None:
     assert data["statuses"] == {"200": data["requests"]}
     assert data["keep_alive"] is True
     arm = data["arms"]["split_nagle"]
-    if case.exposed and "relay" not in case.name:
+    if "EXPOSED" in case.words and "RELAY" not in case.words:
         assert arm["cause"] == "nagle_delayed_ack"
         assert arm["held_bytes"] > 0
         # How long the kernel held the bytes explains the time that was lost.
         assert arm["held_ms"] > data["control"]["split_ms"] / 4
-    assert data["arms"]["one_write"]["held_bytes"] == 0
 
 
 @pytest.mark.slow
@@ -129,25 +118,10 @@ def test_over_tls(tmp_path: Path) -> None:
     server, ca_file = tls_server(tmp_path)
     done = doctor(server.url, "--ca-file", ca_file, "--post-bytes", "200")
     assert (done.status, done.data["verdict"]) == (1, "EXPOSED")
-    assert done.data["protocols"] == ["http/1.1"]
     untrusted = doctor(server.url)
     server.close()
     assert untrusted.status == 3
     assert "not trusted" in untrusted.err
-
-
-def test_http2_is_named(tmp_path: Path) -> None:
-    server, ca_file = tls_server(tmp_path, protocols=["h2", "http/1.1"])
-    both = doctor(server.url, "--ca-file", ca_file)
-    server.close()
-    assert both.data["protocols"] == ["h2", "http/1.1"]
-    server, ca_file = tls_server(tmp_path, protocols=["h2"])
-    only = doctor(server.url, "--ca-file", ca_file)
-    server.close()
-    assert only.status == 2
-    assert only.data["protocols"] == ["h2"]
-    assert "HTTP/2 only" in " ".join(only.data["why"])
-    assert only.data["requests"] == 0
 
 
 def test_a_server_that_closes_each_connection() -> None:
@@ -157,7 +131,6 @@ def test_a_server_that_closes_each_connection() -> None:
     assert any("closes every connection" in note for note in data["notes"])
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(
     "status",
     ["401 Unauthorized", "403 Forbidden", "404 Not Found", "405 Method Not Allowed", "429 Too Many Requests",
@@ -170,7 +143,7 @@ def test_it_stops_at_a_refusal(status: str) -> None:
     assert (data["verdict"], data["exit_status"]) == ("unknown", 2)
     number, word = status.split(" ", 1)
     assert (data["statuses"], data["requests"], len(server.heads)) == ({number: 1}, 1, 1)
-    assert f"{number} ({word})" in data["why"][0]
+    assert f"{number} ({word})" in data["headline"]
 
 
 def test_it_stops_when_the_server_has_had_enough() -> None:
@@ -184,7 +157,7 @@ def test_it_stops_when_the_server_has_had_enough() -> None:
     done = doctor(server.url, "--post-bytes", "200")
     server.close()
     assert (done.status, done.data["verdict"]) == (2, "unknown")
-    assert "429 (Too Many Requests)" in done.data["why"][0]
+    assert "429 (Too Many Requests)" in done.data["headline"]
     assert len(server.heads) <= 6
 
 
@@ -244,7 +217,7 @@ def test_a_server_that_speaks_first_is_given_up_at_once() -> None:
     hung.set()
     listener.close()
     assert done.status == 3
-    assert "not an HTTP/1.1 response" in done.err
+    assert "not an HTTP/1.1 answer" in done.err
 
 
 def test_credentials_of_the_url_are_sent() -> None:
@@ -287,6 +260,30 @@ def test_a_proxy_is_the_first_hop() -> None:
     refused = doctor("http://localhost:1/there", "--proxy", "none", env={"HTTP_PROXY": server.url})
     assert refused.status == 3
     server.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "goes"),
+    [("http_proxy", True), ("ALL_PROXY", True), ("all_proxy", True), ("https_proxy", False)],
+)
+def test_each_proxy_of_the_environment_is_gone_through(name: str, goes: bool) -> None:
+    server = Server()
+    named = server.url.replace("http://", "http://me:hush@")
+    done = doctor("http://127.0.0.9:1/there", "--samples", "5", env={name: named})
+    assert (done.status != 3, bool(server.heads)) == (goes, goes)
+    if goes:
+        assert b"Proxy-Authorization: Basic bWU6aHVzaA==" in server.heads[0]
+        assert any("goes through a proxy" in note for note in done.data["notes"])
+    past = doctor(server.url, "--samples", "5", env={name: "http://127.0.0.9:1", "NO_PROXY": "127.0.0.1"})
+    server.close()
+    assert past.data["first_hop"] == f"127.0.0.1:{server.port}"
+    assert "hush" not in done.out + done.err
+
+
+@pytest.mark.parametrize("url", ["socks5://me:hush@127.0.0.1:1", "http://me:hush@127.0.0.1:99999", "http://me:hu/sh@h@:x"])
+def test_a_proxy_of_another_kind_is_refused_without_its_password(url: str) -> None:
+    done = doctor("http://127.0.0.9:1/", env={"ALL_PROXY": url})
+    assert (done.status, "hush" in done.err, "hu/sh" in done.err) == (3, False, False), done.err
 
 
 def test_it_asks_before_it_sends_to_others() -> None:
@@ -361,7 +358,7 @@ def far_away(kind: str) -> None:
     told = json.dumps(data, indent=1)
     assert (done.status, data["verdict"]) == (1, "EXPOSED"), told
     assert data["min_rtt_ms"] >= 60, told
-    assert data["signs"] == [], told
+    assert [one["word"] for one in data["findings"]] == ["EXPOSED"], told
     assert acks_late(data) is (kind == "late"), told
 
 

@@ -30,24 +30,30 @@ def test_without_tcp_info_nothing_is_passed(monkeypatch: pytest.MonkeyPatch) -> 
     """For example on macOS, which shows neither segments nor the client's sockets."""
     monkeypatch.setattr(seen, "SEGMENTS_COUNTED", False)
     monkeypatch.setattr(sockets, "AVAILABLE", False)
+
+    def absent() -> None:
+        raise OSError("NETLINK_SOCK_DIAG is Linux's")
+
+    monkeypatch.setattr(sockets, "Diag", absent)
     report = check(CheckOptions([*CLIENT, "split,nagle", "{url}"]))
     states = {outcome.rule.id: (outcome.state, outcome.detail) for outcome in report.outcomes}
     assert states["OW101"] == (State.SKIPPED, "counting segments needs TCP_INFO, which is Linux's")
     assert states["OW102"] == (State.SKIPPED, "reading another process's sockets needs Linux")
-    assert states["OW105"][0] is State.FOUND
-    assert report.exit_status == 1
+    # Without the kernel's account a silence may be the client's own.
+    assert states["OW105"][0] is State.INCONCLUSIVE
+    assert report.exit_status == 2
 
 
 def test_without_the_kernels_evidence_times_decide() -> None:
     def blind(made: Samples) -> Samples:
-        return replace(made, taken=[replace(one, held=None, held_bytes=None, min_rtt_us=None) for one in made.taken])
+        for arm, taken in made.taken.items():
+            made.taken[arm] = [replace(one, held_ns=None, held_bytes=None, min_rtt_us=None) for one in taken]
+        return made
 
-    late = diagnose(blind(samples([sample("split_nagle", 44)] * 10)), CONTROL)
-    assert (late.first_hop, late.arms[0].cause) == ("EXPOSED", None)
-    assert "does not show what held them" in late.why[0]
-    quick = diagnose(blind(samples([sample("split_nagle", 0.4)] * 10)), CONTROL)
-    assert quick.first_hop == "safe"
-    assert "cannot be read on this system" in quick.why[0]
+    late = diagnose(blind(samples([sample(44)] * 10)), CONTROL)
+    assert late.verdict == "EXPOSED"
+    assert "does not show what held them" in late.findings[0].why
+    assert diagnose(blind(samples([sample(0.4)] * 10)), CONTROL).verdict == "safe"
 
 
 def on_a_terminal(arguments: list[str], answer: bytes = b"", seconds: float = 60, columns: int = 0) -> tuple[int, str]:

@@ -1,9 +1,11 @@
-"""The same check in four formats, with the same exit status."""
+"""The same check in three formats, with the same exit status; and its files."""
 
 from __future__ import annotations
 
+import json
+import os
+import threading
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -12,35 +14,51 @@ from onewrite_cli.common.rules import RULES
 from onewrite_cli.explain import explain
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("form", ["text", "json", "junit", "github"])
+@pytest.mark.parametrize("form", ["text", "json", "github"])
 def test_the_exit_status_does_not_depend_on_the_format(form: str) -> None:
     assert onewrite("check", "-f", form, "--requests", "3", "--rule", "stall=off", "--", *CLIENT, "fail", "{url}").status == 2
 
 
-def test_junit_has_a_case_per_rule(tmp_path: Path) -> None:
-    file = tmp_path / "reports" / "check.xml"
-    done = onewrite(
-        "check", "--strict", "-f", "junit", "-o", str(file), "--rule", "stall=off", "--", *CLIENT, "split,nagle", "{url}"
-    )
-    assert done.status == 1
-    suite = ElementTree.parse(file).getroot()
-    assert suite.get("tests") == "4"
-    assert suite.get("failures") == "2"
-    assert suite.get("skipped") == "2"
-    failed = {case.get("name"): case.find("failure") for case in suite.iter("testcase") if case.find("failure") is not None}
-    assert list(failed) == ["OW101 split-write", "OW102 nodelay"]
-    told = failed["OW101 split-write"]
-    assert told is not None
-    assert "20 of 20 requests" in (told.get("message") or "")
-    assert "cure:" in (told.text or "")
+def test_each_pair_of_format_and_file_is_taken_by_its_word(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("new/a.json", "b.txt", "c", "d.json")]
+    outputs = [f"-o{files[0]}", f"-o{files[1]}", f"-ogithub={files[2]}", f"-otext={files[3]}"]
+    done = onewrite("check", "-f", "json", *outputs, "--rule", "stall=off", "--", *CLIENT, "split", "{url}")
+    assert done.data["requests"] == 20
+    assert json.loads(files[0].read_text()) == json.loads(files[1].read_text()) == done.data
+    assert "::warning title=OW101 " in files[2].read_text()
+    assert files[3].read_text().startswith("WARNED: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.txt", "c", "d.json", "new"]
 
 
-def test_junit_holds_whatever_a_command_prints() -> None:
-    program = "import sys; sys.stdout.write('\\x1b[31m\\x00 & <oops> ]]>'); sys.exit(1)"
-    done = onewrite("check", "-f", "junit", "--", "python3", "-c", program)
-    suite = ElementTree.fromstring(done.out.partition("\n")[2])
-    assert suite.get("errors") == "1"
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("-o", "FILE", "{url}"),
+        ("--requets", "20", "-o", "FILE", "--", "true"),
+        ("--requests", "x", "-o", "FILE", "--", "true"),
+        ("--rule", "x=y", "-o", "FILE", "--", "true"),
+        ("-o", "FILE", "-o", "junit=x", "--", "true"),
+        ("-o", "FILE", "--", "/no/such/program"),
+        ("-o", "FILE", "--", "python3", "FILE"),
+    ],
+)
+def test_no_file_is_touched_where_the_check_could_not_run(wrong: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "client.py"
+    file.write_text("the only copy")
+    done = onewrite("check", *(word.replace("FILE", str(file)) for word in wrong))
+    assert (done.status, file.read_text(), len(list(tmp_path.iterdir()))) == (3, "the only copy", 1)
+
+
+def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    onewrite("check", "-o", f"json={pipe}", "--", "true")
+    reader.join()
+    assert json.loads(read[0])["tool"] == "onewrite check"
+    assert pipe.is_fifo()
 
 
 def test_github_gets_annotations() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import onewrite_cli
 
 SOURCE = Path(onewrite_cli.__file__).parent
-COMMANDS = {"check", "serve", "doctor", "watch"}
+COMMANDS = {"check", "doctor", "watch"}
 
 
 def rooms_of(path: Path) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import Done, onewrite
-from onewrite_cli.doctor.stream import Arrivals, judge_stream
+from onewrite_cli.doctor.stream import Arrivals, Events, judge_stream
 from peers import Listener
 
 MS = 1_000_000
@@ -60,7 +60,6 @@ def examine(kind: str, events: int, every_s: float) -> Done:
     return done
 
 
-@pytest.mark.drawn
 @pytest.mark.timed
 @pytest.mark.parametrize(
     ("kind", "events", "every_s", "cure"),
@@ -89,6 +88,23 @@ def arrivals(
         at_ns += int(((quick and quick_ms) or gap_ms) * MS)
         made.add(at_ns, size, events, quick=quick)
     return made
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])
+def test_events_are_counted_by_the_standards_line_ends(end: bytes, step: int) -> None:
+    lines = [b": comment", b"", b"data: 1", b"", b"id: 2", b"data: a", b"data: b", b"", b"", b"data", b"", b"data: unfinished"]
+    stream = end.join(lines)
+    events = Events(of_lines=False)
+    assert sum(events.count(stream[at : at + step]) for at in range(0, len(stream), step)) == 3
+
+
+def test_an_event_counts_in_the_piece_that_ends_it() -> None:
+    events = Events(of_lines=False)
+    pieces = (b"data: 1\r\n\r", b"\ndata: 2\r\n", b"\r\n", b"data: 3\n\ndata: 4\n\n")
+    assert [events.count(piece) for piece in pieces] == [1, 0, 1, 2]
+    lines = Events(of_lines=True)
+    assert [lines.count(piece) for piece in (b'{"n": 1}\n{"n"', b": 2}", b"\n", b"[DONE]\n")] == [1, 0, 1, 0]
 
 
 def test_a_rhythm_of_the_source_is_no_stall() -> None:
@@ -126,7 +142,7 @@ def test_what_is_no_stream_could_not_be_read() -> None:
     done = onewrite("doctor", f"http://127.0.0.1:{listener.port}/", "--stream", "--timeout", "5")
     listener.close()
     assert done.status == 3
-    assert "not an HTTP/1.1 response" in done.err
+    assert "not an HTTP/1.1 answer" in done.err
 
 
 def test_the_text_has_the_ladder() -> None:

@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from onewrite_lab.client import Connection, How
+from onewrite_lab.probe import Probe, request_pieces
 from onewrite_lab.tap import Tap
-from onewrite_lab.witness import SocketReading
 
 from conftest import CLIENT, Done, clean_environment, onewrite
 from onewrite_cli.watch.sockets import WatchedSocket, Watcher
@@ -43,9 +42,7 @@ def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
     """The same two writes on two sockets, to a peer that delays its ACK: Nagle's holds the body, the other nothing."""
     body = b"x" * 321
     with Tap() as tap:
-        clients = [Connection(tap.base, How(nagle=nagle, split=True)) for nagle in (True, False)]
-        for client in clients:
-            client.connect()
+        clients = [Probe.to(tap.base, nodelay=nodelay) for nodelay in (False, True)]
 
         turns = 0
 
@@ -54,7 +51,7 @@ def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
             while not enough.is_set() and turns < 1000:
                 turns += 1
                 for client in clients:
-                    client.post("POST", body)
+                    client.exchange(request_pieces(tap.base, body, writes=2))
 
         def out() -> list[WatchedSocket]:
             return [one for one in watcher.sockets if one.direction == "out" and one.peer_port == tap.port]
@@ -70,18 +67,9 @@ def test_held_bytes_are_those_that_the_kernel_has_not_sent() -> None:
         for client in clients:
             client.close()
     held, free = sorted(out(), key=lambda one: one.nodelay)
-    assert (held.nodelay, held.was_off, held.held_bytes) == (False, True, len(body))
+    assert (held.nodelay, held.held_bytes) == (False, len(body))
     assert 5 <= held.holds <= turns
-    assert (free.nodelay, free.was_off, free.held_bytes, free.holds) == (True, False, 0, 0)
-
-
-def test_the_option_may_be_set_after_connecting() -> None:
-    watched = WatchedSocket("a 1", "out", 1, "127.0.0.1", 2, nodelay=False)
-    for sent, nodelay in ((0, False), (300, True)):
-        watched.note(SocketReading(1, 2, nodelay, 0, 0, sent, 0))
-    assert (watched.was_off, watched.changed) == (False, False)
-    watched.note(SocketReading(1, 2, False, 0, 0, 300, 0))
-    assert (watched.was_off, watched.changed) == (True, True)
+    assert (free.nodelay, free.held_bytes, free.holds) == (True, 0, 0)
 
 
 def test_nagle_alone_holds_nothing() -> None:

@@ -58,3 +58,4 @@ def counting_server(*, tls: bool = False) -> Iterator[CountingServer]:
         yield CountingServer(origin.url, certificates().ca_file if tls else None, origin, sockets)
     finally:
         origin.close()
+        sockets.close()

@@ -34,9 +34,11 @@ class CheckOptions:
 def check(options: CheckOptions) -> Report:
     """Judge it. Raises CouldNotRun."""
     severities = read_severities(options.rules, strict=options.strict)
-    server = bool(options.command) and (options.port is not None or any("{port}" in part for part in options.command))
-    if options.proxy and (server or not options.command):
+    if options.proxy and not options.command:
         raise CouldNotRun("--proxy needs a command that makes requests")
+    words = " ".join(options.command)
+    client = options.proxy or options.until or "{url}" in words or "{https_url}" in words
+    server = bool(options.command) and (options.port is not None or ("{port}" in words and not client))
     with tempfile.TemporaryDirectory(prefix="onewrite-") as folder:
         if server:
             from onewrite_cli.check.server import check_server

@@ -132,6 +132,7 @@ class _Visit:
             problem = f"the server did not answer GET {self._options.path}: {error or type(error).__name__}"
         self.seen.controls += answer_controls()
         self.seen.resent_segments, self.seen.unread = (read_loss() - before).total, self._sockets.fault
+        self._sockets.close()
         statuses = [one.exchange.status for one in self.seen.answers]
         if statuses and not problem and min(statuses) >= 400:
             problem = f"every answer is an error ({statuses[0]}): name a path with --path"

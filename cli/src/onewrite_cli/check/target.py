@@ -53,3 +53,4 @@ class Target:
     def close(self) -> None:
         for origin in self.origins:
             origin.close()
+        self.sockets.close()

@@ -130,9 +130,9 @@ class Output:
 
     def examine(self, command: list[str]) -> None:
         """Before anything runs: raises CouldNotRun for a file that cannot be written, or that the command names."""
-        folder = next(one for one in self.file.resolve().parents if one.exists())
         if self.file.is_dir():
             raise CouldNotRun(f"{self.file}: Is a directory")
+        folder = next(one for one in self.file.resolve().parents if one.exists())
         place = self.file if self.file.exists() and not self.file.is_file() else folder
         if not os.access(place, os.W_OK) or not folder.is_dir():
             raise CouldNotRun(f"{self.file} cannot be written")

@@ -66,6 +66,10 @@ class Sockets:
         except OSError as error:
             self.unseen = f"the kernel's send queues cannot be read here: {error}"
 
+    def close(self) -> None:
+        if self._diag is not None:
+            self._diag.close()
+
     def starting(self) -> None:
         """The command is about to be started: its first request may come before its pid is known here."""
         self._known.clear()

@@ -1,4 +1,4 @@
-"""`onewrite serve`: each finding is reported for a server with that fault and for no other."""
+"""`onewrite check` of a server: each finding is reported for a server with that fault and for no other."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ SERVER = [sys.executable, str(Path(__file__).resolve().parent / "server.py")]
 
 
 def serve(faults: str, *options: str) -> Done:
-    """`onewrite serve -f json`, repeated where a busy machine made the control inconclusive."""
+    """`onewrite check -f json`, repeated where a busy machine made the control inconclusive."""
     for _ in range(3):
-        done = onewrite("serve", "--strict", "-f", "json", *options, "--", *SERVER, faults, "{port}")
+        done = onewrite("check", "--strict", "-f", "json", *options, "--", *SERVER, faults, "{port}")
         if not done.out or done.states.get("OW205") != "inconclusive":
             break
     return done
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(
     ("faults", "found"),
     [
@@ -61,17 +60,16 @@ def test_what_the_server_says_is_noted() -> None:
 
 
 def test_a_server_that_ends_or_never_listens_could_not_be_run() -> None:
-    ended = onewrite("serve", "--", sys.executable, "-c", "import sys; sys.exit('no such module')", "{port}")
+    ended = onewrite("check", "--", sys.executable, "-c", "import sys; sys.exit('no such module')", "{port}")
     assert (ended.status, "no such module" in ended.err) == (3, True)
-    deaf = onewrite("serve", "--timeout", "1", "--", "sleep", "60", "{port}")
+    deaf = onewrite("check", "--timeout", "1", "--", "sleep", "60", "{port}")
     assert (deaf.status, "does not listen" in deaf.err) == (3, True)
 
 
 def test_a_port_that_is_taken_is_not_asked() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        done = onewrite("serve", "--port", str(other.getsockname()[1]), "--", "sleep", "60")
+        done = onewrite("check", "--port", str(other.getsockname()[1]), "--", "sleep", "60")
     assert (done.status, "already" in done.err) == (3, True)
-    assert onewrite("serve", "--", "sleep", "60").status == 3
 
 
 def test_what_is_no_http_is_inconclusive() -> None:
@@ -79,6 +77,6 @@ def test_what_is_no_http_is_inconclusive() -> None:
         "import socket, sys\nl = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
         "while True: l.accept()[0].sendall(b'220 mail\\r\\n')"
     )
-    done = onewrite("serve", "-f", "json", "--", sys.executable, "-c", program, "{port}")
+    done = onewrite("check", "-f", "json", "--", sys.executable, "-c", program, "{port}")
     assert done.status == 2
     assert "did not answer" in done.data["problem"]
