@@ -1,4 +1,4 @@
-/** The timing record for OpenTelemetry: attributes of the client's span, a log event, metrics. */
+/** The timing record for OpenTelemetry: phases on the current span, and metrics. */
 module io.github.onewrite.opentelemetry {
     requires transitive io.github.onewrite.core;
     requires transitive io.opentelemetry.api;

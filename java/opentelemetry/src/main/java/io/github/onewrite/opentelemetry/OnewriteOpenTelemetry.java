@@ -1,56 +1,41 @@
 package io.github.onewrite.opentelemetry;
 
-import io.github.onewrite.TimingListener;
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingHook;
 import io.opentelemetry.api.GlobalOpenTelemetry;
 import io.opentelemetry.api.OpenTelemetry;
-import io.opentelemetry.api.logs.Logger;
-import io.opentelemetry.api.logs.LoggerProvider;
-import io.opentelemetry.api.metrics.Meter;
-import io.opentelemetry.context.Context;
+import io.opentelemetry.api.trace.Span;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Brings the timing record to OpenTelemetry, beside the instrumentation you have. Makes no spans.
  *
  * <pre>{@code
  * OkHttpClient client = OnewriteOkHttp.create()
- *         .listenerFactory(OnewriteOpenTelemetry.create(openTelemetry))
+ *         .onTiming(OnewriteOpenTelemetry.create(openTelemetry))
  *         .apply(new OkHttpClient.Builder())
  *         .build();
  * }</pre>
  *
  * <ul>
- *   <li>The client's span, while it lives, gets the phases as {@code onewrite.*} attributes
- *       ({@link io.github.onewrite.TimingMappers#otelPhases}): the span that is current when the head is written, else the
- *       one that was current when the call began. The phases up to the response's headers are written with these, the rest
- *       if the span still records when the call ends. A {@link Context} given as the request's tag goes before the
- *       current one.
- *   <li>Each call ends with a log event {@code onewrite.request} in the context of that span: the attributes of the call,
- *       the phases, and the whole record as its body.
- *   <li>Metrics: {@code onewrite.wait.duration} by cause, and {@code onewrite.requests}.
+ *   <li>Metrics: {@code onewrite.wait.duration} in seconds by cause, and {@code onewrite.requests} by whether the connection
+ *       was reused.
+ *   <li>The span that is current where the request ends, if it still records, gets the phases as {@code onewrite.*}
+ *       attributes. With OkHttp that is the span around the code that reads the response: the span of the request itself
+ *       has ended with the response's head. On an event loop of Netty there is seldom a current span.
  * </ul>
  *
  * <p>Without an SDK behind the API nothing is recorded. One object may serve any number of clients.
  */
-public final class OnewriteOpenTelemetry implements TimingListener.Factory {
-    private static final String SCOPE = "onewrite";
-    private static final String VERSION = "0.1.0";
-
-    private final @Nullable Logger logger;
-    private final CallMetrics metrics;
+public final class OnewriteOpenTelemetry implements TimingHook {
+    private final Metrics metrics;
 
     private OnewriteOpenTelemetry(OpenTelemetry openTelemetry) {
-        LoggerProvider logs = openTelemetry.getLogsBridge();
-        this.logger = logs != LoggerProvider.noop()
-                ? logs.loggerBuilder(SCOPE).setInstrumentationVersion(VERSION).build()
-                : null;
-        Meter meter = openTelemetry
+        this.metrics = new Metrics(openTelemetry
                 .getMeterProvider()
-                .meterBuilder(SCOPE)
-                .setInstrumentationVersion(VERSION)
-                .build();
-        this.metrics = new CallMetrics(meter);
+                .meterBuilder("onewrite")
+                .setInstrumentationVersion("0.1.0")
+                .build());
     }
 
     /** Through the {@linkplain GlobalOpenTelemetry global} OpenTelemetry: that of the Java agent. */
@@ -64,8 +49,11 @@ public final class OnewriteOpenTelemetry implements TimingListener.Factory {
     }
 
     @Override
-    public TimingListener create(String method, String url, @Nullable Object tag) {
-        Context context = tag instanceof Context given ? given : Context.current();
-        return new CallListener(context, logger, metrics);
+    public void onTiming(Timing timing) {
+        Span span = Span.current();
+        if (span.isRecording()) {
+            span.setAllAttributes(SpanPhases.of(timing));
+        }
+        metrics.record(timing);
     }
 }

@@ -16,23 +16,20 @@ class ReadmeTest {
             import io.github.onewrite.okhttp.OnewriteOkHttp;
             import io.github.onewrite.opentelemetry.OnewriteOpenTelemetry;
             import io.opentelemetry.sdk.OpenTelemetrySdk;
-            import io.opentelemetry.sdk.logs.SdkLoggerProvider;
-            import io.opentelemetry.sdk.logs.export.SimpleLogRecordProcessor;
-            import io.opentelemetry.sdk.testing.exporter.InMemoryLogRecordExporter;
+            import io.opentelemetry.sdk.metrics.SdkMeterProvider;
+            import io.opentelemetry.sdk.testing.exporter.InMemoryMetricReader;
             import okhttp3.OkHttpClient;
             import okhttp3.Request;
 
             class Program {
                 public static void main(String[] args) throws Exception {
-                    var logs = InMemoryLogRecordExporter.create();
+                    var reader = InMemoryMetricReader.create();
                     var openTelemetry = OpenTelemetrySdk.builder()
-                            .setLoggerProvider(SdkLoggerProvider.builder()
-                                    .addLogRecordProcessor(SimpleLogRecordProcessor.create(logs)).build())
+                            .setMeterProvider(SdkMeterProvider.builder().registerMetricReader(reader).build())
                             .build();
                     RECIPE
                     client.newCall(new Request.Builder().url(args[0]).build()).execute().close();
-                    var event = logs.getFinishedLogRecordItems().get(0);
-                    System.out.println("event " + event.getEventName() + " " + event.getAttributes());
+                    reader.collectAllMetrics().forEach(metric -> System.out.println("metric " + metric.getName()));
                 }
             }
             """;
@@ -45,8 +42,8 @@ class ReadmeTest {
         try (TestServer server = TestServer.answering()) {
             Program.run(Program.java(output, List.of(source.toString(), server.url())));
             String text = Files.readString(output);
-            assertTrue(text.contains("event onewrite.request"), text);
-            assertTrue(text.contains("onewrite.wait_ns"), text);
+            assertTrue(text.contains("metric onewrite.requests"), text);
+            assertTrue(text.contains("metric onewrite.wait.duration"), text);
         }
     }
 }
