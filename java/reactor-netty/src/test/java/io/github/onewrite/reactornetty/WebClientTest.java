@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Timing;
-import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.LeakExtension;
+import io.github.onewrite.testing.Records;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
 import io.netty.channel.ChannelOption;
@@ -48,7 +48,7 @@ import reactor.netty.resources.ConnectionProvider;
 
 /** Spring's WebClient over a customized client. */
 class WebClientTest {
-    private final Calls calls = new Calls();
+    private final Records records = new Records();
 
     private final ConnectionProvider connections = ConnectionProvider.create("web-client-test", 10);
 
@@ -58,7 +58,7 @@ class WebClientTest {
     }
 
     private HttpClient client() {
-        return calls.heard(OnewriteReactorNetty.create()).apply(HttpClient.create(connections));
+        return records.addTo(OnewriteReactorNetty.create()).apply(HttpClient.create(connections));
     }
 
     private static WebClient web(HttpClient client, String url) {
@@ -127,14 +127,14 @@ class WebClientTest {
         assertEquals(1, segments(client, body), name);
         assertEquals(REQUESTS, nodelay.stream().filter(Boolean.TRUE::equals).count());
         for (int i = 0; i < REQUESTS; i++) {
-            Timing timing = calls.next();
+            Timing timing = records.next();
             assertEquals(Outcome.OK, timing.outcome());
             assertEquals("POST", timing.method());
             assertTrue(timing.url().endsWith("/orders"), timing.url());
             assertEquals(200, timing.status().orElseThrow());
             assertTrue(timing.waitNanos().isPresent());
         }
-        assertTrue(calls.none(), "one record per call");
+        assertTrue(records.isEmpty(), "one record per request");
     }
 
     private interface Post {
@@ -204,7 +204,7 @@ class WebClientTest {
         int mode = mode(ours);
         assertTrue(mode <= control, mode + ", stock " + control);
         for (int i = 0; i < REQUESTS; i++) {
-            assertEquals(Outcome.OK, calls.next().outcome());
+            assertEquals(Outcome.OK, records.next().outcome());
         }
     }
 
@@ -219,18 +219,16 @@ class WebClientTest {
                     .retrieve()
                     .toBodilessEntity()
                     .block(Duration.ofSeconds(30));
-            Timing timing = calls.next();
-            assertEquals(
-                    List.of(307, 200),
-                    timing.attempts().stream()
-                            .map(attempt -> attempt.status().orElseThrow())
-                            .toList());
-            assertTrue(timing.attempts().stream().allMatch(attempt -> attempt.outcome() == Outcome.OK));
+            for (int status : new int[] {307, 200}) {
+                Timing timing = records.next();
+                assertEquals(status, timing.status().orElseThrow());
+                assertEquals(Outcome.OK, timing.outcome());
+            }
             assertEquals("hello", new String(server.requests().get(1).body(), StandardCharsets.UTF_8));
         }
     }
 
-    /** The pooled buffers of each attempt are released, and each attempt is in the record of one or of further calls. */
+    /** The pooled buffers of each request are released. */
     @Test
     void aRetriedMultipartMessageLeaksNothing() throws Exception {
         try (TestServer server = new TestServer(connection -> {

@@ -192,16 +192,14 @@ class WireTest {
         });
     }
 
-    /** The controls: a Flux is split by the stock client, and with joining switched off. */
+    /** The controls: a Flux is split by the stock client, and with observe. */
     @Test
     void stockAndSwitchedOff() throws Exception {
         with("epoll", stock -> {
             assertTrue(segments(stock, -1, flux(SMALL)) > 1, "if Reactor Netty joins these now, retire the joining");
-            OnewriteConfig apart = OnewriteConfig.defaults().withCoalesceDisabled(true);
-            HttpClient client = OnewriteReactorNetty.create().config(apart).apply(stock);
+            OnewriteConfig observe = OnewriteConfig.defaults().withObserve(true);
+            HttpClient client = OnewriteReactorNetty.create().config(observe).apply(stock);
             assertTrue(segments(client, -1, flux(SMALL)) > 1);
-            OnewriteConfig none = OnewriteConfig.defaults().withCoalesceMax(0);
-            assertTrue(segments(OnewriteReactorNetty.create().config(none).apply(stock), -1, flux(SMALL)) > 1);
             OnewriteConfig off = OnewriteConfig.defaults().withDisabled(true);
             assertSame(stock, OnewriteReactorNetty.create().config(off).apply(stock));
         });
@@ -210,8 +208,8 @@ class WireTest {
     /** A channel initializer that switches the option off is overruled: only the client's options count. */
     @Test
     void nodelayIsSetWhereAnInitializerLostIt() throws Exception {
-        for (boolean disabled : new boolean[] {true, false}) {
-            OnewriteConfig config = OnewriteConfig.defaults().withNodelayDisabled(disabled);
+        for (boolean observe : new boolean[] {true, false}) {
+            OnewriteConfig config = OnewriteConfig.defaults().withObserve(observe);
             List<Boolean> nodelay = new CopyOnWriteArrayList<>();
             try (TestServer server = TestServer.answering()) {
                 HttpClient losing = HttpClient.newConnection()
@@ -222,7 +220,7 @@ class WireTest {
                 HttpClient client = OnewriteReactorNetty.create().config(config).apply(losing);
                 assertEquals(200, post(client, server.url(), -1, flux("a")));
             }
-            assertEquals(List.of(!disabled), nodelay);
+            assertEquals(List.of(!observe), nodelay);
         }
     }
 
