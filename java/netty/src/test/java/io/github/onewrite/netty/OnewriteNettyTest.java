@@ -7,18 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.github.onewrite.Attempt;
+import io.github.onewrite.Cause;
 import io.github.onewrite.ErrorKind;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Phase;
-import io.github.onewrite.RecordListener;
-import io.github.onewrite.Status;
 import io.github.onewrite.Timing;
 import io.github.onewrite.testing.AppliedTwice;
-import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
 import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.Records;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.SocksServer;
 import io.github.onewrite.testing.StubbornChannel;
@@ -32,12 +30,12 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.ChannelOutboundHandlerAdapter;
-import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultFileRegion;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.netty.channel.epoll.EpollEventLoopGroup;
+import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioEventLoopGroup;
 import io.netty.channel.pool.AbstractChannelPoolHandler;
 import io.netty.channel.pool.ChannelPool;
@@ -50,19 +48,17 @@ import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpResponse;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpMethod;
-import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
-import io.netty.handler.codec.http.HttpResponse;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.proxy.HttpProxyHandler;
 import io.netty.handler.proxy.Socks5ProxyHandler;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
-import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.util.AttributeKey;
-import java.net.ConnectException;
+import io.netty.util.concurrent.Future;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -75,7 +71,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -94,11 +89,12 @@ class OnewriteNettyTest implements AppliedTwice {
 
     private static EventLoopGroup group;
 
-    private final Calls calls = new Calls();
+    private final Records records = new Records();
+    private final OnewriteNetty onewrite = records.addTo(OnewriteNetty.create());
 
     @BeforeAll
     static void start() {
-        group = new NioEventLoopGroup(1);
+        group = new NioEventLoopGroup(2);
     }
 
     @AfterAll
@@ -113,6 +109,11 @@ class OnewriteNettyTest implements AppliedTwice {
         }
 
         @Override
+        public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+            ctx.channel().attr(ANSWER).get().completeExceptionally(cause);
+        }
+
+        @Override
         public void channelInactive(ChannelHandlerContext ctx) {
             ctx.channel().attr(ANSWER).get().completeExceptionally(new java.nio.channels.ClosedChannelException());
         }
@@ -122,17 +123,25 @@ class OnewriteNettyTest implements AppliedTwice {
         return new AbstractChannelPoolHandler() {
             @Override
             public void channelCreated(Channel channel) {
-                handlerCreated(channel);
+                fill(channel);
             }
         };
     }
 
-    private static void handlerCreated(Channel channel) {
+    private static void fill(Channel channel) {
+        channel.attr(ANSWER).set(new CompletableFuture<>());
         channel.pipeline().addLast(new HttpClientCodec(), new HttpObjectAggregator(65536), new Answers());
     }
 
     private static Bootstrap bootstrap(String url) {
         return bootstrap(url, NioSocketChannel.class);
+    }
+
+    private static Bootstrap epoll(EventLoopGroup loop, TestServer server) {
+        return new Bootstrap()
+                .group(loop)
+                .channel(EpollSocketChannel.class)
+                .remoteAddress(new InetSocketAddress("127.0.0.1", server.port()));
     }
 
     private static Bootstrap bootstrap(String url, Class<? extends Channel> type) {
@@ -143,28 +152,55 @@ class OnewriteNettyTest implements AppliedTwice {
                         new InetSocketAddress("127.0.0.1", URI.create(url).getPort()));
     }
 
+    /** A pool of one connection. */
+    private ChannelPool pool(Bootstrap bootstrap, ChannelPoolHandler handler, String url) {
+        return onewrite.wrap(new FixedChannelPool(onewrite.apply(bootstrap), onewrite.wrap(handler), 1), url);
+    }
+
+    private ChannelPool pool(TestServer server) {
+        return pool(bootstrap(server.url()), handler(), server.url());
+    }
+
     private static Channel acquire(ChannelPool pool) throws Exception {
         return pool.acquire().get(30, TimeUnit.SECONDS);
     }
 
-    /** Writes and flushes the head, then the body. */
+    private static void release(ChannelPool pool, Channel channel) throws Exception {
+        pool.release(channel).get(30, TimeUnit.SECONDS);
+    }
+
+    /** Writes and flushes the head, then the body, in one turn of the event loop. */
     private static CompletableFuture<Integer> post(Channel channel) {
         CompletableFuture<Integer> answer = new CompletableFuture<>();
         channel.attr(ANSWER).set(answer);
-        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
-        head.headers().set("host", "localhost").set("content-length", 200);
-        channel.writeAndFlush(head);
-        channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200])));
+        channel.eventLoop().execute(() -> {
+            HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/?secret");
+            head.headers().set("host", "localhost").set("content-length", 200);
+            channel.writeAndFlush(head);
+            channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200])));
+        });
         return answer;
+    }
+
+    private static void sleep(int millis) {
+        try {
+            Thread.sleep(millis);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static int answer(Channel channel) throws Exception {
+        return post(channel).get(30, TimeUnit.SECONDS);
     }
 
     /** Applies to the bootstrap, the pool's handler and the pipeline. */
     @Override
-    public Poster applied(int times, Calls heard) {
-        OnewriteNetty onewrite = heard.heard(OnewriteNetty.create());
+    public Poster applied(int times, Records heard) {
+        OnewriteNetty customizer = heard.addTo(OnewriteNetty.create());
         ChannelPoolHandler handler = handler();
         for (int i = 0; i < times; i++) {
-            handler = onewrite.wrap(handler);
+            handler = customizer.wrap(handler);
         }
         ChannelPoolHandler last = handler;
         Map<String, ChannelPool> pools = new ConcurrentHashMap<>();
@@ -174,20 +210,17 @@ class OnewriteNettyTest implements AppliedTwice {
                 ChannelPool pool = pools.computeIfAbsent(url, any -> {
                     Bootstrap bootstrap = bootstrap(url);
                     for (int i = 0; i < times; i++) {
-                        onewrite.apply(bootstrap);
+                        customizer.apply(bootstrap);
                     }
-                    return new FixedChannelPool(bootstrap, last, 1);
+                    ChannelPool made = new FixedChannelPool(bootstrap, last, 1);
+                    return times == 0 ? made : customizer.wrap(made, url);
                 });
-                OnewriteNetty.Call call = times == 0 ? null : onewrite.begin("POST", url);
                 Channel channel = acquire(pool);
                 for (int i = 0; i < times; i++) {
-                    onewrite.apply(channel.pipeline());
+                    customizer.apply(channel.pipeline());
                 }
-                if (call != null) {
-                    call.on(channel);
-                }
-                int status = postAtOnce(channel);
-                pool.release(channel).get(30, TimeUnit.SECONDS);
+                int status = answer(channel);
+                release(pool, channel);
                 return status;
             }
 
@@ -198,113 +231,250 @@ class OnewriteNettyTest implements AppliedTwice {
         };
     }
 
-    /** Posts in the same turn of the event loop. */
-    private static int postAtOnce(Channel channel) throws Exception {
-        return channel.eventLoop()
-                .submit(() -> post(channel))
-                .get(30, TimeUnit.SECONDS)
-                .get(30, TimeUnit.SECONDS);
-    }
-
-    private static int mode(Bootstrap bootstrap, ChannelPoolHandler handler, SegmentServer server) throws Exception {
-        try (ChannelPool pool = new FixedChannelPool(bootstrap, handler, 1)) {
-            for (int i = 0; i < REQUESTS; i++) {
-                Channel channel = acquire(pool);
-                assertEquals(200, postAtOnce(channel));
-                pool.release(channel).get(30, TimeUnit.SECONDS);
-            }
-        }
-        return server.mode();
+    /** The queue of a first request is the way to the event loop that connects. */
+    @Override
+    public List<String> fresh() {
+        List<String> names = new ArrayList<>(List.of("queue_start", "queue_end"));
+        names.addAll(Records.FRESH);
+        return names;
     }
 
     @Test
     @EnabledOnOs(OS.LINUX)
     void aHeadThatIsFlushedAloneLeavesWithItsBody() throws Exception {
-        try (SegmentServer server = new SegmentServer()) {
-            assertEquals(2, mode(bootstrap(server.url()), handler(), server), "Netty alone, the control");
+        OnewriteNetty plain = OnewriteNetty.create();
+        OnewriteNetty observing = OnewriteNetty.create()
+                .config(new OnewriteConfig(false, true, false))
+                .onTiming(timing -> {});
+        assertEquals(2, mode(null), "Netty alone, the control");
+        assertEquals(1, mode(plain));
+        assertEquals(1, mode(onewrite));
+        assertEquals(2, mode(observing));
+        assertEquals("on", plain.status().patches().get("coalesce"));
+    }
+
+    private static int mode(OnewriteNetty customizer) throws Exception {
+        try (SegmentServer server = new SegmentServer();
+                ChannelPool pool = customizer == null
+                        ? new FixedChannelPool(bootstrap(server.url()), handler(), 1)
+                        : new FixedChannelPool(
+                                customizer.apply(bootstrap(server.url())), customizer.wrap(handler()), 1)) {
+            for (int i = 0; i < REQUESTS; i++) {
+                Channel channel = acquire(pool);
+                assertEquals(200, answer(channel));
+                release(pool, channel);
+            }
+            return server.mode();
         }
-        try (SegmentServer server = new SegmentServer()) {
-            OnewriteNetty onewrite = OnewriteNetty.create();
-            int mode = mode(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), server);
-            assertEquals(1, mode, () -> server.segments().toString());
+    }
+
+    /** What the README promises of a pipeline without hooks: one handler more, and no connection that would take times. */
+    @Test
+    void withoutAHookThereIsOneHandlerAndNothingToStamp() throws Exception {
+        OnewriteNetty plain = OnewriteNetty.create();
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        List<String> names = new ArrayList<>(channel.pipeline().names());
+        plain.apply(plain.apply(channel.pipeline()));
+        assertEquals(names, channel.pipeline().names(), "an embedded channel has nothing to join");
+        try (TestServer server = TestServer.answering()) {
+            Channel made = plain.apply(bootstrap(server.url()))
+                    .handler(new ChannelInitializer<Channel>() {
+                        @Override
+                        protected void initChannel(Channel each) {
+                            each.pipeline().addLast(new HttpClientCodec());
+                            plain.apply(each.pipeline());
+                        }
+                    })
+                    .connect()
+                    .sync()
+                    .channel();
+            assertEquals(
+                    List.of("HttpClientCodec#0", "onewrite.http"),
+                    made.pipeline().names().subList(0, 2));
+            assertEquals(3, made.pipeline().names().size());
+            assertSame(null, io.github.onewrite.netty.internal.NettyConnection.of(made));
+            made.close().sync();
+        }
+        ChannelPool pool =
+                new FixedChannelPool(new Bootstrap().group(group).channel(NioSocketChannel.class), handler(), 1);
+        assertSame(pool, plain.wrap(pool, ""));
+        channel.finishAndReleaseAll();
+    }
+
+    /** A hook that comes later reaches the channels that are made later. */
+    @Test
+    void aLateHookIsCalledForLaterChannels() throws Exception {
+        OnewriteNetty late = OnewriteNetty.create();
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool = new FixedChannelPool(late.apply(bootstrap(server.url())), late.wrap(handler()), 2)) {
+            Channel first = acquire(pool);
+            assertEquals("waits for a hook", late.status().patches().get("timing"));
+            records.addTo(late);
+            assertEquals("on", late.status().patches().get("timing"));
+            Channel second = acquire(pool);
+            assertEquals(200, answer(first));
+            assertEquals(200, answer(second));
+            assertEquals("http://localhost/", records.next().url());
+            assertTrue(records.isEmpty());
+            release(pool, first);
+            release(pool, second);
         }
     }
 
     @Test
-    void theWaitForAConnectionIsAPhase() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+    void theWaitForAConnectionThatIsInUseIsItsQueue() throws Exception {
         CountDownLatch go = new CountDownLatch(1);
         try (TestServer server = TestServer.answeringAfter(go, TestServer.OK);
-                ChannelPool pool =
-                        new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
+                ChannelPool pool = pool(server)) {
             Channel channel = acquire(pool);
-            onewrite.begin("POST", server.url()).on(channel);
             CompletableFuture<Integer> answer = post(channel);
-            OnewriteNetty.Call waiting = onewrite.begin("POST", server.url());
-            var next = pool.acquire();
+            Future<Channel> waiting = pool.acquire();
             go.countDown();
             assertEquals(200, answer.get(30, TimeUnit.SECONDS));
-            assertTrue(calls.next().queueNanos().isEmpty());
-            pool.release(channel);
-            waiting.on(next.get(30, TimeUnit.SECONDS));
-            assertEquals(200, post(channel).get(30, TimeUnit.SECONDS));
-            assertTrue(calls.next().queueNanos().isPresent());
+            Timing first = records.next();
+            assertTrue(first.idleNanos().isEmpty());
+            release(pool, channel);
+            assertEquals(200, answer(waiting.get(30, TimeUnit.SECONDS)));
+            Timing second = records.next();
+            assertTrue(second.queueNanos().isPresent(), second::toString);
+            assertTrue(second.reused().orElseThrow());
+            assertEquals(2, second.connRequests().orElseThrow());
+            release(pool, channel);
+            assertEquals(200, answer(acquire(pool)));
+            Timing third = records.next();
+            assertTrue(third.queueNanos().isEmpty(), third::toString);
+            assertTrue(third.idleNanos().isPresent());
         }
     }
 
+    /** The connection in use is closed by its program, so the one that waits gets a new one. */
     @Test
-    void aCallEndsWithItsChannelOrByItsCaller() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        try (TestServer server = TestServer.closingAt(1);
-                ChannelPool pool =
-                        new FixedChannelPool(onewrite.apply(bootstrap(server.url())), onewrite.wrap(handler()), 1)) {
+    void theWaitBeforeANewConnectionIsItsQueue() throws Exception {
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool = pool(server)) {
             Channel channel = acquire(pool);
-            OnewriteNetty.Call call = onewrite.begin("POST", server.url()).on(channel);
-            assertThrows(Exception.class, () -> post(channel).get(30, TimeUnit.SECONDS));
-            Timing closed = calls.next();
-            calls.assertFailed(closed);
-            assertEquals(ErrorKind.CLOSED, closed.errorKind().orElseThrow());
-            call.failed(new IllegalStateException("too late"));
-            assertTrue(calls.none());
-        }
-        onewrite.begin("POST", "http://localhost/").failed(new ConnectException("Connection refused"));
-        assertEquals(ErrorKind.CONNECT, calls.next().errorKind().orElseThrow());
-        onewrite.begin("POST", "http://localhost/").cancelled();
-        assertEquals(Outcome.CANCELLED, calls.next().outcome());
-    }
-
-    /** The client adds TLS below the handlers. */
-    @Test
-    void tlsMayComeLater() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        try (TestServer server = TestServer.answering(Identity.listener())) {
-            SslHandler tls = SslContextBuilder.forClient()
-                    .trustManager(Identity.localhost().chainPem().toFile())
-                    .build()
-                    .newHandler(io.netty.buffer.ByteBufAllocator.DEFAULT, "localhost", server.port());
-            Bootstrap bootstrap = bootstrap(server.url()).handler(new ChannelInitializer<Channel>() {
-                @Override
-                protected void initChannel(Channel channel) {
-                    handlerCreated(channel);
-                    onewrite.apply(channel.pipeline());
-                    channel.pipeline().addFirst(tls);
-                }
-            });
-            OnewriteNetty.Call call = onewrite.begin("POST", server.url());
-            Channel channel = onewrite.apply(bootstrap).connect().sync().channel();
-            tls.handshakeFuture().get(30, TimeUnit.SECONDS);
-            call.on(channel);
-            assertEquals(200, postAtOnce(channel));
-            calls.assertFreshOverTls(calls.next());
+            assertEquals(200, answer(channel));
+            records.next();
+            Future<Channel> waiting = pool.acquire();
+            Thread.sleep(50);
             channel.close().get(30, TimeUnit.SECONDS);
+            release(pool, channel);
+            assertEquals(200, answer(waiting.get(30, TimeUnit.SECONDS)));
+            Timing timing = records.next();
+            assertEquals(fresh(), Records.names(timing));
+            assertTrue(timing.queueNanos().orElseThrow() >= 40_000_000, timing::toString);
         }
     }
 
-    /** The pool returns a channel before its tunnel and handshake have ended, and the client writes at once. */
+    @Test
+    void anAcquireThatIsGivenUpFailsInTheQueue() throws Exception {
+        Bootstrap bootstrap = bootstrap("http://localhost:1/");
+        try (TestServer server = TestServer.answering()) {
+            bootstrap.remoteAddress("127.0.0.1", server.port());
+            ChannelPool limited = onewrite.wrap(
+                    new FixedChannelPool(
+                            onewrite.apply(bootstrap),
+                            onewrite.wrap(handler()),
+                            io.netty.channel.pool.ChannelHealthChecker.ACTIVE,
+                            FixedChannelPool.AcquireTimeoutAction.FAIL,
+                            50,
+                            1,
+                            5),
+                    "http://pool.example");
+            acquire(limited);
+            assertThrows(Exception.class, () -> acquire(limited));
+            Timing timing = records.failed(ErrorKind.POOL);
+            assertEquals(Phase.QUEUE, timing.errorPhase().orElseThrow());
+            assertTrue(timing.queueNanos().orElseThrow() > 40_000_000, timing::toString);
+            assertEquals("http://pool.example", timing.url());
+            limited.close();
+        }
+    }
+
     @ParameterizedTest
-    @CsvSource({"http,true", "http,false", "socks,true", "socks,false", "none,true"})
+    @CsvSource({"refused,CONNECT,CONNECT", "unknown,DNS,DNS"})
+    void anAcquireThatCannotConnectHasItsPhase(String why, ErrorKind kind, Phase phase) throws Exception {
+        Bootstrap bootstrap = new Bootstrap()
+                .group(group)
+                .channel(NioSocketChannel.class)
+                .remoteAddress(
+                        why.equals("refused")
+                                ? new InetSocketAddress("127.0.0.1", TestServer.unusedPort())
+                                : InetSocketAddress.createUnresolved("unknown.invalid", 80));
+        try (ChannelPool pool = pool(bootstrap, handler(), "http://unknown.invalid")) {
+            assertThrows(Exception.class, () -> acquire(pool));
+            Timing timing = records.failed(kind);
+            assertEquals(phase, timing.errorPhase().orElseThrow());
+            assertTrue(timing.nanos(phase).isPresent());
+        }
+    }
+
+    /** A name that is looked up has its phase. */
+    @Test
+    void theLookUpOfAnAddressIsAPhase() throws Exception {
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool = pool(
+                        bootstrap(server.url())
+                                .remoteAddress(InetSocketAddress.createUnresolved("localhost", server.port())),
+                        handler(),
+                        server.url())) {
+            assertEquals(200, answer(acquire(pool)));
+            Timing timing = records.next();
+            assertTrue(timing.dnsNanos().isPresent() && timing.connectNanos().isPresent(), timing::toString);
+        }
+    }
+
+    @Test
+    void aRequestEndsWithItsChannel() throws Exception {
+        try (TestServer server = TestServer.closingAt(1);
+                ChannelPool pool = pool(server)) {
+            assertThrows(Exception.class, () -> answer(acquire(pool)));
+            assertEquals(
+                    Phase.WAIT, records.failed(ErrorKind.CLOSED).errorPhase().orElseThrow());
+        }
+    }
+
+    @Test
+    void aProgramThatClosesTheChannelGivesUp() throws Exception {
+        try (TestServer server = TestServer.silent();
+                ChannelPool pool = pool(server)) {
+            Channel channel = acquire(pool);
+            post(channel);
+            Eventually.until(() -> server.requests().size() == 1);
+            channel.close();
+            assertEquals(
+                    Phase.WAIT, records.failed(ErrorKind.CANCELLED).errorPhase().orElseThrow());
+        }
+    }
+
+    /** Its exception goes upwards from above the codec, and then it closes the channel. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aReadTimeoutIsATimeoutWhereverItStands(boolean above) throws Exception {
+        ChannelPoolHandler handler = new AbstractChannelPoolHandler() {
+            @Override
+            public void channelCreated(Channel channel) {
+                fill(channel);
+                ReadTimeoutHandler limit = new ReadTimeoutHandler(100, TimeUnit.MILLISECONDS);
+                if (above) {
+                    channel.pipeline().addAfter("HttpClientCodec#0", null, limit);
+                } else {
+                    channel.pipeline().addFirst(limit);
+                }
+            }
+        };
+        try (TestServer server = TestServer.silent();
+                ChannelPool pool = pool(bootstrap(server.url()), handler, server.url())) {
+            assertThrows(Exception.class, () -> answer(acquire(pool)));
+            assertEquals(
+                    Phase.WAIT, records.failed(ErrorKind.TIMEOUT).errorPhase().orElseThrow());
+        }
+    }
+
+    /** The pool returns a channel before its tunnel and handshake have ended, and the program writes at once. */
+    @ParameterizedTest
+    @CsvSource({"http,true", "http,false", "socks,true", "none,true"})
     void whatIsWrittenBeforeTheConnectionIsReadyIsNotSentYet(String proxy, boolean tls) throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         SslContext context = SslContextBuilder.forClient()
                 .trustManager(Identity.localhost().chainPem().toFile())
                 .build();
@@ -324,25 +494,23 @@ class OnewriteNettyTest implements AppliedTwice {
                     if (tls) {
                         channel.pipeline().addLast(context.newHandler(channel.alloc(), "localhost", server.port()));
                     }
-                    handlerCreated(channel);
+                    fill(channel);
                 }
             };
-            String url = "http://127.0.0.1:" + server.port() + "/";
-            try (ChannelPool pool = new FixedChannelPool(onewrite.apply(bootstrap(url)), onewrite.wrap(handler), 1)) {
+            try (ChannelPool pool = pool(bootstrap(server.url()), handler, server.url())) {
                 for (int i = 0; i < 2; i++) {
-                    OnewriteNetty.Call call = onewrite.begin("POST", url);
                     Channel channel = acquire(pool);
-                    call.on(channel);
-                    assertEquals(200, postAtOnce(channel));
-                    Timing timing = calls.next();
-                    List<String> names = new ArrayList<>(i == 0 ? Calls.FRESH : Calls.REUSED);
+                    assertEquals(200, answer(channel));
+                    Timing timing = records.next();
+                    List<String> names = new ArrayList<>(i == 0 ? fresh() : Records.REUSED);
                     if (i == 0 && tls) {
                         names.addAll(names.indexOf("connect_end") + 1, List.of("tls_start", "tls_end"));
                     }
-                    assertEquals(names, calls.names());
-                    assertEquals(i == 0 && tls, timing.tlsNanos().isPresent(), timing::toString);
-                    assertEquals(1, timing.attempts().get(0).writes().orElseThrow());
-                    pool.release(channel).get(30, TimeUnit.SECONDS);
+                    assertEquals(names, Records.names(timing));
+                    assertEquals(1, timing.writes().orElseThrow());
+                    assertEquals(proxy.equals("none"), timing.proxy().isEmpty(), timing::toString);
+                    assertEquals((tls ? "https" : "http") + "://localhost/", timing.url());
+                    release(pool, channel);
                 }
             }
         }
@@ -351,36 +519,77 @@ class OnewriteNettyTest implements AppliedTwice {
     /** The CONNECT exchange is part of the connect phase. */
     @Test
     void aProxyThatRefusesIsAnErrorOfTheConnect() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
         try (TestServer proxy = new TestServer(connection -> {
             connection.readHead();
             connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n");
         })) {
-            Bootstrap bootstrap = bootstrap(proxy.url()).handler(new ChannelInitializer<Channel>() {
+            ChannelPoolHandler handler = new AbstractChannelPoolHandler() {
                 @Override
-                protected void initChannel(Channel channel) {
+                public void channelCreated(Channel channel) {
                     channel.pipeline().addLast(new HttpProxyHandler(new InetSocketAddress("127.0.0.1", proxy.port())));
-                    handlerCreated(channel);
-                    onewrite.apply(channel.pipeline());
+                    fill(channel);
                 }
-            });
-            OnewriteNetty.Call call = onewrite.begin("POST", "http://localhost/");
-            Channel channel = onewrite.apply(bootstrap).connect().sync().channel();
-            call.on(channel);
-            assertThrows(Exception.class, () -> postAtOnce(channel));
-            Timing timing = calls.next();
-            assertEquals(ErrorKind.CONNECT, timing.errorKind().orElseThrow());
-            assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
-            assertTrue(timing.connectNanos().isPresent() && timing.sendNanos().isEmpty());
-            assertEquals("127.0.0.1:" + proxy.port(), timing.proxy().orElseThrow());
+            };
+            try (ChannelPool pool = pool(bootstrap(proxy.url()), handler, proxy.url())) {
+                assertThrows(Exception.class, () -> answer(acquire(pool)));
+                Timing timing = records.failed(ErrorKind.CONNECT);
+                assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
+                assertTrue(
+                        timing.connectNanos().isPresent() && timing.sendNanos().isEmpty());
+                assertTrue(timing.proxy().orElseThrow().endsWith(":" + proxy.port()), timing::toString);
+            }
         }
     }
 
-    /** A socket counts once if the customizer was applied twice. A clone of the bootstrap is checked, too. */
+    /** What the program is told of a handshake that fails is what Netty tells. */
+    @Test
+    void aHandshakeThatFailsIsToldAsInStock() throws Exception {
+        SslContext context = SslContextBuilder.forClient().build();
+        List<String> told = new ArrayList<>();
+        OnewriteNetty plain = OnewriteNetty.create();
+        for (OnewriteNetty customizer : new OnewriteNetty[] {null, plain, onewrite}) {
+            List<String> seen = new ArrayList<>();
+            try (TestServer server = TestServer.answering(Identity.listener())) {
+                Channel channel = bootstrap(server.url())
+                        .handler(new ChannelInitializer<Channel>() {
+                            @Override
+                            protected void initChannel(Channel each) {
+                                each.pipeline().addLast(context.newHandler(each.alloc(), "localhost", server.port()));
+                                fill(each);
+                                each.pipeline()
+                                        .replace(
+                                                Answers.class,
+                                                "seen",
+                                                new io.netty.channel.ChannelInboundHandlerAdapter() {
+                                                    @Override
+                                                    public void exceptionCaught(
+                                                            ChannelHandlerContext ctx, Throwable cause) {
+                                                        seen.add(cause.toString());
+                                                    }
+                                                });
+                                if (customizer != null) {
+                                    customizer.apply(each.pipeline());
+                                }
+                            }
+                        })
+                        .connect()
+                        .sync()
+                        .channel();
+                post(channel);
+                channel.closeFuture().get(30, TimeUnit.SECONDS);
+                channel.eventLoop().submit(() -> {}).get(30, TimeUnit.SECONDS);
+                told.add(seen.toString().replaceAll("@[0-9a-f]+", ""));
+            }
+        }
+        assertEquals(told.get(0), told.get(1));
+        assertEquals(told.get(0), told.get(2));
+        assertEquals(Phase.TLS, records.failed(ErrorKind.TLS).errorPhase().orElseThrow());
+    }
+
+    /** A socket counts once if the customizer was applied twice. A clone of the bootstrap is guarded, too. */
     @Test
     void aSocketWithoutNodelayIsCountedUnlessTheBootstrapNamesTheOption() throws Exception {
         try (TestServer server = TestServer.answering()) {
-            OnewriteNetty onewrite = OnewriteNetty.create();
             ChannelInitializer<Channel> prepared = new ChannelInitializer<>() {
                 @Override
                 protected void initChannel(Channel channel) {
@@ -406,205 +615,70 @@ class OnewriteNettyTest implements AppliedTwice {
                     .connect()
                     .sync();
             assertFalse(obeyed.channel().config().getOption(ChannelOption.TCP_NODELAY));
+            assertEquals(
+                    "left to the bootstrap, which sets it itself",
+                    onewrite.status().patches().get("nodelay"));
             obeyed.channel().close().sync();
         }
     }
 
     @Test
-    void whatIsSwitchedOffOrWrappedStaysAsItIs() {
-        OnewriteNetty off =
-                OnewriteNetty.create().config(OnewriteConfig.defaults().withDisabled(true));
+    void whatIsSwitchedOffStaysAsItIs() {
+        OnewriteNetty off = OnewriteNetty.create()
+                .config(new OnewriteConfig(true, false, false))
+                .onTiming(records);
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         List<String> before = channel.pipeline().names();
         assertEquals(before, off.apply(channel.pipeline()).names());
         ChannelPoolHandler handler = handler();
         assertSame(handler, off.wrap(handler));
-        ChannelPoolHandler wrapped = OnewriteNetty.create().wrap(handler);
-        assertSame(wrapped, OnewriteNetty.create().wrap(wrapped));
+        Bootstrap bootstrap = off.apply(new Bootstrap());
+        assertTrue(bootstrap.config().attrs().isEmpty());
+        assertEquals("disabled is set", off.status().patches().get("nodelay"));
         channel.finishAndReleaseAll();
     }
 
     @Test
-    void statusSaysWhatIsOnAndWhy() {
-        OnewriteNetty onewrite = OnewriteNetty.create();
-        assertEquals("it was not applied yet", onewrite.status().offBecause());
-        onewrite.apply(new Bootstrap().option(ChannelOption.TCP_NODELAY, false));
-        Status status = onewrite.status();
-        assertTrue(status.enabled());
-        assertEquals("netty", status.base().name());
-        assertTrue(status.base().version().startsWith("4."), status::toString);
-        assertEquals(
-                Map.of(
-                        "nodelay", "left to the bootstrap, which sets it itself",
-                        "coalesce", "on",
-                        "timing", "waits for a hook",
-                        "quickack", "quickack is not set"),
-                status.patches());
-        OnewriteConfig config = OnewriteConfig.defaults().withCoalesceDisabled(true);
-        OnewriteNetty timed = OnewriteNetty.create().config(config).onTiming(timing -> {});
-        timed.wrap(handler());
-        Status other = timed.status();
-        assertEquals("on", other.patches().get("nodelay"));
-        assertEquals("coalesceDisabled is set", other.patches().get("coalesce"));
-        assertEquals("on", other.patches().get("timing"));
-        assertEquals(true, ((Map<?, ?>) other.toMap().get("options")).get("coalesce_disabled"));
-        Status off = OnewriteNetty.create().config(config.withDisabled(true)).status();
-        assertFalse(off.enabled());
-        assertEquals("disabled is set", off.patches().get("nodelay"));
+    void aRequestThatAHookMakesHasNoRecord() throws Exception {
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool = pool(server)) {
+            CompletableFuture<Channel> again = new CompletableFuture<>();
+            onewrite.onTiming(
+                    timing -> pool.acquire().addListener((Future<Channel> done) -> again.complete(done.getNow())));
+            Channel channel = acquire(pool);
+            assertEquals(200, answer(channel));
+            records.next();
+            release(pool, channel);
+            assertEquals(200, answer(again.get(30, TimeUnit.SECONDS)));
+            release(pool, again.get());
+            assertEquals(200, answer(acquire(pool)));
+            assertEquals(3, records.next().connRequests().orElseThrow());
+            assertTrue(records.isEmpty());
+        }
     }
 
-    /** There is no socket. An interim answer does not end the wait. */
-    @Test
-    void anEmbeddedChannelIsTimed() throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
+    /** Returns the record of a GET with these answers, on a channel without a socket. */
+    private Timing timedGet(String response) throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         onewrite.apply(channel.pipeline());
-        onewrite.begin("POST", "http://localhost/").on(channel);
-        HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/");
-        head.headers().set("content-length", 3);
-        channel.write(head);
-        channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[3])));
-        channel.writeInbound(text("HTTP/1.1 103 Early Hints\r\n\r\n"));
-        channel.writeInbound(text("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
-        Timing timing = calls.next();
-        assertEquals(200, timing.status().orElseThrow());
-        assertEquals(1, timing.attempts().get(0).writes().orElseThrow());
-        assertEquals(41, timing.attempts().get(0).bytesSent().orElseThrow());
-        assertEquals(2, timing.attempts().get(0).bytesReceived().orElseThrow());
-        assertEquals(1, calls.names().stream().filter("informational"::equals).count());
-        channel.finishAndReleaseAll();
-    }
-
-    @Test
-    void aChannelThatNothingWasAppliedToIsTimed() throws Exception {
-        assertEquals(204, timedGet("HTTP/1.1 204 No Content\r\n\r\n").status().orElseThrow());
-    }
-
-    /** Returns the record of a GET with this answer, on a channel without a customizer. */
-    private Timing timedGet(String response) throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        onewrite.begin("GET", "http://localhost/").on(channel);
         channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
         channel.writeInbound(text(response));
-        Timing timing = calls.next();
+        Timing timing = records.next();
         channel.finishAndReleaseAll();
         return timing;
     }
 
-    /** The handler of OpenTelemetry's agent makes the span current around the write. */
+    private static ByteBuf text(String text) {
+        return Unpooled.copiedBuffer(text, StandardCharsets.ISO_8859_1);
+    }
+
     @Test
-    void theHeadIsWrittenInTheScopeOfATracerAboveTheCodec() {
-        boolean[] scope = new boolean[2];
-        final class Listener implements RecordListener {
-            @Override
-            public void onRequestWrite() {
-                scope[1] = scope[0];
-            }
-
-            @Override
-            public void onProgress(Attempt soFar) {}
-
-            @Override
-            public void onRecord(Timing timing) {}
-        }
-        OnewriteNetty onewrite = OnewriteNetty.create().listener(new Listener());
-        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        onewrite.apply(channel.pipeline());
-        channel.pipeline()
-                .addAfter(
-                        channel.pipeline().context(HttpClientCodec.class).name(),
-                        null,
-                        new ChannelOutboundHandlerAdapter() {
-                            @Override
-                            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-                                scope[0] = true;
-                                ctx.write(message, promise);
-                                scope[0] = false;
-                            }
-                        });
-        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
-        assertTrue(scope[1]);
-        channel.finishAndReleaseAll();
-    }
-
-    /** A framework wraps the pool with a customizer without hooks. The application begins the call with its own. */
-    @Test
-    void aCallOfAnotherCustomizerIsTimed() throws Exception {
-        try (TestServer server = TestServer.answering();
-                ChannelPool pool = new FixedChannelPool(
-                        bootstrap(server.url()), OnewriteNetty.create().wrap(handler()), 1)) {
-            OnewriteNetty own = calls.heard(OnewriteNetty.create());
-            for (int i = 0; i < 2; i++) {
-                OnewriteNetty.Call call = own.begin("POST", server.url());
-                Channel channel = acquire(pool);
-                call.on(channel);
-                assertEquals(200, postAtOnce(channel));
-                assertEquals(200, calls.next().status().orElseThrow());
-                pool.release(channel).get(30, TimeUnit.SECONDS);
-            }
-        }
-    }
-
-    /** A handler that is added later, directly above the codec, consumes the answers. */
-    @ParameterizedTest
-    @ValueSource(ints = {0, 1, 2})
-    void answersThatAreConsumedAboveTheCodecEndTheirCalls(int added) throws Exception {
-        EmbeddedChannel channel = new EmbeddedChannel();
-        channel.pipeline().addLast("codec", new HttpClientCodec());
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        onewrite.apply(channel.pipeline());
-        for (int i = 0; i < 4; i++) {
-            if (i == added) {
-                channel.pipeline().addAfter("codec", "own", new SimpleChannelInboundHandler<HttpObject>() {
-                    @Override
-                    protected void channelRead0(ChannelHandlerContext ctx, HttpObject part) {}
-                });
-            }
-            if (i % 2 == 0) {
-                onewrite.begin("GET", "http:///" + i).on(channel);
-            }
-            channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/" + i));
-            channel.writeInbound(text("HTTP/1.1 20" + i + " OK\r\nContent-Length: 0\r\n\r\n"));
-            Timing timing = calls.next();
-            assertEquals("http:///" + i, timing.url());
-            assertEquals(200 + i, timing.status().orElseThrow());
-        }
-        channel.finishAndReleaseAll();
-        assertTrue(calls.none());
-    }
-
-    /** A WebSocket client replaces the codec then. */
-    @Test
-    void anUpgradeEndsWithItsHead() throws Exception {
-        assertEquals(
-                101,
-                timedGet("HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-                        .status()
-                        .orElseThrow());
-    }
-
-    /** The client closes the channel when it reads the head. */
-    @ParameterizedTest
-    @CsvSource({"HEAD,200,5", "GET,204,", "GET,304,5", "GET,200,0", "GET,200,5"})
-    void anAnswerWithoutABodyEndsWithItsHead(String method, int status, @Nullable Integer length) throws Exception {
-        OnewriteNetty onewrite = calls.heard(OnewriteNetty.create());
-        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        channel.pipeline().addLast(new SimpleChannelInboundHandler<HttpResponse>() {
-            @Override
-            protected void channelRead0(ChannelHandlerContext ctx, HttpResponse response) {
-                ctx.close();
-            }
-        });
-        onewrite.apply(channel.pipeline());
-        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.valueOf(method), "/"));
-        channel.writeInbound(text("HTTP/1.1 " + status + " X\r\n"
-                + (length == null ? "" : "Content-Length: " + length + "\r\n") + "\r\n"));
-        calls.next();
-        assertEquals(
-                !(method.equals("GET") && status == 200 && length == 5),
-                calls.names().contains("response_end"));
-        channel.finishAndReleaseAll();
+    void anInterimAnswerIsNotTheAnswer() throws Exception {
+        Timing timing = timedGet("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        assertEquals(200, timing.status().orElseThrow());
+        assertEquals(1, timing.writes().orElseThrow());
+        assertEquals(18, timing.bytesSent().orElseThrow());
+        assertEquals(2, timing.bytesReceived().orElseThrow());
     }
 
     /** The codec decodes it as a response with status 999. */
@@ -612,16 +686,67 @@ class OnewriteNettyTest implements AppliedTwice {
     void aMalformedResponseIsNoResponse() throws Exception {
         Timing timing = timedGet("HTTP/1.1 two hundred\r\n\r\n");
         assertEquals(Outcome.ERROR, timing.outcome());
+        assertEquals(ErrorKind.PROTOCOL, timing.errorKind().orElseThrow());
         assertTrue(timing.status().isEmpty(), timing::toString);
         assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
     }
 
+    /** The event loop computes while the answer waits in the socket: that is nobody else's time. */
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aBusyLoopIsTheClientsOwnTime() throws Exception {
+        EventLoopGroup loop = new EpollEventLoopGroup(1);
+        try (TestServer server = TestServer.answering();
+                ChannelPool pool = pool(epoll(loop, server), handler(), server.url())) {
+            for (Cause expected : new Cause[] {null, Cause.CLIENT}) {
+                Channel channel = acquire(pool);
+                CompletableFuture<Integer> answer = post(channel);
+                if (expected != null) {
+                    channel.eventLoop().execute(() -> sleep(200));
+                }
+                assertEquals(200, answer.get(30, TimeUnit.SECONDS));
+                Timing timing = records.next();
+                if (expected != null) {
+                    assertEquals(expected, timing.cause().orElse(null), timing::toString);
+                    assertTrue(timing.kernel().orElseThrow().unreadNanos() > 100_000_000, timing::toString);
+                }
+                release(pool, channel);
+            }
+        } finally {
+            loop.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    @EnabledOnOs(OS.LINUX)
+    void aSlowServerIsTheServers() throws Exception {
+        EventLoopGroup loop = new EpollEventLoopGroup(1);
+        try (TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        connection.read();
+                        sleep(100);
+                        connection.send(TestServer.OK);
+                    }
+                });
+                ChannelPool pool = pool(epoll(loop, server), handler(), server.url())) {
+            for (int i = 0; i < 2; i++) {
+                Channel channel = acquire(pool);
+                assertEquals(200, answer(channel));
+                Timing timing = records.next();
+                assertEquals(Cause.SERVER, timing.cause().orElse(null), timing::toString);
+                assertEquals(1, timing.kernel().orElseThrow().segmentsOut(), timing::toString);
+                release(pool, channel);
+            }
+        } finally {
+            loop.shutdownGracefully(0, 1, TimeUnit.SECONDS);
+        }
+    }
+
     /** The transport fails the write and closes the channel. */
     @ParameterizedTest
-    @ValueSource(ints = {0, 3_000, 30_000})
+    @ValueSource(ints = {0, 30_000})
     void aFileThatIsShorterThanItsRequestSays(int size, @TempDir Path dir) throws Exception {
         Path file = Files.write(dir.resolve("short"), new byte[size]);
-        OnewriteNetty onewrite = OnewriteNetty.create();
         List<String> seen = new ArrayList<>();
         for (boolean with : new boolean[] {false, true}) {
             CompletableFuture<Integer> received = new CompletableFuture<>();
@@ -654,9 +779,5 @@ class OnewriteNettyTest implements AppliedTwice {
             }
         }
         assertEquals(seen.get(0), seen.get(1));
-    }
-
-    private static ByteBuf text(String text) {
-        return Unpooled.copiedBuffer(text, StandardCharsets.ISO_8859_1);
     }
 }

@@ -21,12 +21,20 @@ abstract class ConnectSteps extends ChannelDuplexHandler {
 
     @Override
     public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
-        if (connection != null) {
-            connection.connecting();
+        NettyConnection timed = connection;
+        if (timed == null) {
+            ctx.connect(remote, local, promise);
+            return;
         }
-        ctx.connect(remote, local, promise);
+        timed.connecting();
+        ctx.connect(remote, local, promise.unvoid().addListener(done -> {
+            if (done.isSuccess()) {
+                timed.active();
+            }
+        }));
     }
 
+    /** Reactor Netty passes this on when its handshake is over, and other clients connect without {@link #connect}. */
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         if (connection != null) {

@@ -10,9 +10,6 @@ final class Exchange extends Stamps implements ChannelFutureListener {
     /** False for what a hook requests, and for a CONNECT: it keeps its place before those that follow it. */
     final boolean isTimed;
 
-    /** Somebody said when the connection was asked for. */
-    boolean asked;
-
     /** The codec has written bytes that no flush has handed over yet. */
     boolean pending;
 
@@ -25,8 +22,7 @@ final class Exchange extends Stamps implements ChannelFutureListener {
         this.isTimed = isTimed;
     }
 
-    void askedAt(long at) {
-        asked = true;
+    void beginsAt(long at) {
         startedAt(at);
     }
 

@@ -1,5 +1,7 @@
 package io.github.onewrite.netty.internal;
 
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.ByteBufHolder;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
@@ -11,7 +13,6 @@ import io.netty.channel.DefaultChannelPromise;
 import io.netty.channel.SingleThreadEventLoop;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.handler.codec.http.DefaultFullHttpRequest;
-import io.netty.handler.codec.http.HttpContent;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpObject;
@@ -21,7 +22,6 @@ import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
-import javax.net.ssl.SSLException;
 
 /**
  * Directly above the HTTP codec; without hooks the only handler. A head that announces a body and is flushed before it waits
@@ -69,32 +69,51 @@ class Joiner extends ChannelDuplexHandler {
                 answer();
             } else if (!answered) {
                 caller.tryFailure(done.cause());
-            } else if (done.cause() instanceof IOException
-                    && !(done.cause() instanceof ClosedChannelException) // Who closes knows.
-                    && !(done.cause() instanceof SSLException)) { // SslHandler has told.
+            } else if (isNews(done.cause())) {
                 failedLate(ctx, done.cause());
             }
         }
     }
 
+    /** Whether nobody else tells the pipeline: who closes knows, and SslHandler reports a handshake that fails. */
+    private static boolean isNews(Throwable why) {
+        return why instanceof IOException
+                && !(why instanceof ClosedChannelException)
+                && !why.getClass().getName().startsWith("javax.net.ssl.");
+    }
+
     private final NettySetup setup;
     private final ChannelHandlerContext codec;
-    private final boolean joins;
+    private boolean joins;
 
-    /** A head was written, and neither the end of its request nor a flush. */
-    private boolean waits;
+    /**
+     * Bytes of the body that are not written yet, until the head has left; 0 joins no more. Netty sends a body without a last
+     * content, too.
+     */
+    private long missing;
 
     /** A flush waits for the end of the turn. */
     private boolean owed;
 
     private boolean planned;
+
+    /** A write that is not flushed has the caller's promise, which only the transport answers. */
+    private boolean passed;
+
+    /** Promises are being answered here: a flush that their listeners call returns at once, as in the transport. */
+    private boolean answering;
+
+    private boolean again;
+
+    /** The transport is flushing, and answers promises: what their listeners write is not held. */
+    private boolean flushing;
+
     private List<Sent> unanswered = new ArrayList<>(2);
 
     /** @param codec above which the handler stands */
     Joiner(NettySetup setup, ChannelHandlerContext codec) {
         this.setup = setup;
         this.codec = codec;
-        this.joins = setup.switches().changesWire() && canJoin(codec.channel());
     }
 
     /** Whether the event loop runs tasks at the end of a turn: those of the blocking transport and of in-memory channels do not. */
@@ -111,6 +130,7 @@ class Joiner extends ChannelDuplexHandler {
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
+        joins = setup.switches().changesWire() && canJoin(ctx.channel());
         if (!joins) {
             setup.notJoined();
         }
@@ -118,17 +138,20 @@ class Joiner extends ChannelDuplexHandler {
 
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
-        if (isEnd(message)) {
-            waits = false;
-        } else if (message instanceof HttpRequest request) {
-            waits = joins && announcesBody(request.headers());
+        boolean isEnd = isEnd(message);
+        if (!isEnd && message instanceof HttpRequest request) {
+            missing = joins ? announced(request.headers()) : 0;
         }
-        if (owed && !fits(ctx.channel(), message)) {
-            flushNow(ctx);
+        if (missing > 0 || owed) {
+            int size = size(message);
+            missing = isEnd ? 0 : Math.max(0, missing - size);
+            if (owed && !fits(ctx.channel(), size)) {
+                flushNow(ctx);
+            }
         }
-        if (waits && !promise.isVoid()) {
+        if (missing > 0 && !promise.isVoid()) {
             if (promise instanceof ChannelProgressivePromise || !(message instanceof HttpObject)) {
-                waits = false; // A file: its owner may close it when the promise completes.
+                missing = 0; // A file: its owner may close it when the promise completes.
             } else {
                 Sent sent = new Sent(ctx, promise);
                 unanswered.add(sent);
@@ -136,25 +159,45 @@ class Joiner extends ChannelDuplexHandler {
                 return;
             }
         }
+        passed = true;
         ctx.write(message, promise);
         checkPlace(ctx);
     }
 
-    private static boolean announcesBody(HttpHeaders headers) {
-        return (headers.contains(HttpHeaderNames.CONTENT_LENGTH) || headers.contains(HttpHeaderNames.TRANSFER_ENCODING))
-                && !headers.contains(HttpHeaderNames.EXPECT);
+    /** The length of the body that a head announces. A head that waits for 100 Continue is not held. */
+    private static long announced(HttpHeaders headers) {
+        if (headers.contains(HttpHeaderNames.EXPECT)) {
+            return 0;
+        }
+        String length = headers.get(HttpHeaderNames.CONTENT_LENGTH);
+        if (length == null) {
+            return headers.contains(HttpHeaderNames.TRANSFER_ENCODING) ? Long.MAX_VALUE : 0;
+        }
+        try {
+            return Math.max(0, Long.parseLong(length));
+        } catch (NumberFormatException e) {
+            return 0; // Netty sends it.
+        }
+    }
+
+    private static int size(Object message) {
+        Object bytes = message instanceof ByteBufHolder holder ? holder.content() : message;
+        return bytes instanceof ByteBuf buffer ? buffer.readableBytes() : 0;
     }
 
     /** Whether the write leaves the channel writable, as it would without the head that waits. */
-    private static boolean fits(Channel channel, Object message) {
-        int size = message instanceof HttpContent part ? part.content().readableBytes() : 0;
+    private static boolean fits(Channel channel, int size) {
         return size + FRAMING < channel.bytesBeforeUnwritable()
                 || size >= channel.config().getWriteBufferHighWaterMark();
     }
 
     @Override
     public void flush(ChannelHandlerContext ctx) {
-        if (!waits || !ctx.channel().isWritable()) {
+        if (answering) {
+            again = true;
+            return;
+        }
+        if (missing == 0 || passed || flushing || !ctx.channel().isWritable()) {
             flushNow(ctx);
             return;
         }
@@ -169,14 +212,24 @@ class Joiner extends ChannelDuplexHandler {
         }
         List<Sent> flushed = unanswered;
         unanswered = new ArrayList<>(2);
+        answering = true;
         flushed.forEach(Sent::answer);
+        answering = false;
+        if (again) {
+            again = false;
+            flush(ctx);
+        }
     }
 
     private void flushNow(ChannelHandlerContext ctx) {
         owed = false;
-        waits = false;
+        passed = false;
+        missing = 0;
         unanswered.clear();
+        boolean outer = flushing;
+        flushing = true;
         ctx.flush();
+        flushing = outer;
     }
 
     private void flushOwed(ChannelHandlerContext ctx) {

@@ -18,6 +18,7 @@ import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayDeque;
 import java.util.Map;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -99,7 +100,7 @@ public final class NettyConnection {
 
     /** The socket is connected; a proxy handler lets this pass before its tunnel is open. */
     void active() {
-        if (!tunnels) {
+        if (!tunnels && connected == 0) {
             connected();
         }
     }
@@ -123,6 +124,11 @@ public final class NettyConnection {
         }
     }
 
+    /** A request was written before the handlers were in place. */
+    void missed() {
+        requests++;
+    }
+
     /**
      * The next request on this connection was asked for then: its record begins there, and has the wait for the connection.
      *
@@ -131,14 +137,10 @@ public final class NettyConnection {
      * @return the record, null where there is none
      */
     public @Nullable Stamps requested(long askedAt, boolean byHook, int resend) {
-        Exchange exchange = exchanges.peekLast();
-        if (exchange == null || exchange.asked || exchange.startedAtMonoNanos() < askedAt) {
-            exchange = exchange(!byHook, System.nanoTime());
-            requested = exchange;
-        }
-        // Else it is written already: the program's thread was faster than the pool's.
-        exchange.askedAt(askedAt);
+        Exchange exchange = exchange(!byHook, System.nanoTime());
+        exchange.beginsAt(askedAt);
         exchange.resend = resend;
+        requested = exchange;
         if (requests > 0 && free > askedAt) {
             exchange.stamp(Moment.QUEUE_START, askedAt); // The connection was in use.
             exchange.stamp(Moment.QUEUE_END, exchange.at(Moment.CONNECTION_ACQUIRED));
@@ -351,7 +353,7 @@ public final class NettyConnection {
             return;
         }
         long begun = looking == 0 ? connecting : looking;
-        if (exchange.asked && begun > exchange.startedAtMonoNanos()) {
+        if (begun > exchange.startedAtMonoNanos()) {
             exchange.stamp(Moment.QUEUE_START, exchange.startedAtMonoNanos());
             exchange.stamp(Moment.QUEUE_END, begun);
         }
@@ -388,13 +390,21 @@ public final class NettyConnection {
         }
     }
 
-    /** The program's request failed, whether it was written or not. */
+    /**
+     * The program's request failed, whether it was written or not. Hooks are called in a later task of the event loop: the
+     * program closes the channel next.
+     */
     public void failed(ErrorKind kind) {
         Exchange exchange = exchanges.isEmpty() ? requested : exchanges.poll();
         requested = null;
-        if (exchange != null) {
-            end(exchange, kind);
-            deliver(exchange);
+        if (exchange == null) {
+            return;
+        }
+        end(exchange, kind);
+        try {
+            channel.eventLoop().execute(() -> deliver(exchange));
+        } catch (RejectedExecutionException e) {
+            deliver(exchange); // The loop is shut down.
         }
     }
 

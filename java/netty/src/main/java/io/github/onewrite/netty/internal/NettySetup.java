@@ -9,6 +9,7 @@ import io.netty.bootstrap.BootstrapConfig;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.EventLoopGroup;
 import io.netty.channel.pool.ChannelPool;
 import io.netty.channel.pool.ChannelPoolHandler;
 import io.netty.channel.socket.SocketChannel;
@@ -16,7 +17,10 @@ import io.netty.resolver.NoopAddressResolverGroup;
 import io.netty.util.AttributeKey;
 import io.netty.util.NetUtil;
 import io.netty.util.Version;
+import io.netty.util.concurrent.EventExecutorGroup;
+import io.netty.util.concurrent.ImmediateEventExecutor;
 import java.net.InetSocketAddress;
+import org.jspecify.annotations.Nullable;
 
 /** What a customizer does with bootstraps, pipelines and pools. */
 public final class NettySetup {
@@ -27,12 +31,15 @@ public final class NettySetup {
     static final AttributeKey<Object> KEY = AttributeKey.valueOf("io.github.onewrite");
 
     /** On the channels of a bootstrap that was customized, and names no TCP_NODELAY. */
-    private static final AttributeKey<Boolean> NODELAY = AttributeKey.valueOf("io.github.onewrite.nodelay");
+    public static final AttributeKey<Boolean> NODELAY = AttributeKey.valueOf("io.github.onewrite.nodelay");
 
     /** On the channels of such a bootstrap that looks a name up before it connects. */
     private static final AttributeKey<Boolean> LOOKS_UP = AttributeKey.valueOf("io.github.onewrite.lookup");
 
     private final Setup setup;
+
+    /** Of the last bootstrap. */
+    private volatile @Nullable EventLoopGroup group;
 
     public NettySetup(Setup setup) {
         this.setup = setup;
@@ -68,6 +75,7 @@ public final class NettySetup {
         }
         setup.applied();
         BootstrapConfig config = bootstrap.config();
+        group = config.group();
         if (config.options().containsKey(ChannelOption.TCP_NODELAY)) {
             setup.note("nodelay", "left to the bootstrap, which sets it itself");
         } else if (switches().changesWire()) {
@@ -161,6 +169,7 @@ public final class NettySetup {
 
     /** See {@code OnewriteNetty.wrap}. */
     public ChannelPool wrap(ChannelPool pool, String origin) {
-        return setup.times() ? new TimedPool(pool, origin, this) : pool;
+        EventExecutorGroup executors = group == null ? ImmediateEventExecutor.INSTANCE : group;
+        return setup.times() ? new TimedPool(pool, origin, this, executors) : pool;
     }
 }

@@ -3,9 +3,11 @@ package io.github.onewrite.netty.internal;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpRequestEncoder;
 import io.netty.handler.codec.http.HttpResponseDecoder;
+import java.net.SocketAddress;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -74,6 +76,13 @@ final class Placement extends ConnectSteps {
         return true;
     }
 
+    /** Armeria writes its first request before the channel is reported as active. */
+    @Override
+    public void connect(ChannelHandlerContext ctx, SocketAddress remote, SocketAddress local, ChannelPromise promise) {
+        super.connect(ctx, remote, local, promise);
+        check(ctx);
+    }
+
     @Override
     public void channelActive(ChannelHandlerContext ctx) {
         super.channelActive(ctx);
@@ -89,21 +98,26 @@ final class Placement extends ConnectSteps {
     @Override
     public void flush(ChannelHandlerContext ctx) {
         ctx.flush();
-        check(ctx);
+        if (check(ctx) && connection != null) {
+            connection.missed();
+        }
     }
 
-    private void check(ChannelHandlerContext ctx) {
+    /** Returns whether the handlers are in place now, and were not before. */
+    private boolean check(ChannelHandlerContext ctx) {
         if (ctx.isRemoved()) {
-            return;
+            return false;
         }
-        if (place(setup, ctx.pipeline())) {
-            if (connection != null) {
-                connection.readyLate();
-            }
-            ctx.pipeline().remove(this);
-        } else if (++checks == CHECKS) {
+        boolean isPlaced = place(setup, ctx.pipeline());
+        if (isPlaced && connection != null) {
+            connection.readyLate();
+        }
+        if (!isPlaced && ++checks == CHECKS) {
             setup.notJoined();
+        }
+        if (isPlaced || checks == CHECKS) {
             ctx.pipeline().remove(this);
         }
+        return isPlaced;
     }
 }

@@ -7,7 +7,9 @@ import io.github.onewrite.internal.Moment;
 import io.github.onewrite.internal.Stamps;
 import io.netty.channel.Channel;
 import io.netty.channel.pool.ChannelPool;
+import io.netty.util.concurrent.EventExecutorGroup;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.util.concurrent.RejectedExecutionException;
 
@@ -16,36 +18,50 @@ final class TimedPool implements ChannelPool {
     private final ChannelPool pool;
     private final String origin;
     private final NettySetup setup;
+    private final EventExecutorGroup executors;
 
-    TimedPool(ChannelPool pool, String origin, NettySetup setup) {
+    /** @param executors where listeners of a channel that is acquired run: those of the pool's bootstrap */
+    TimedPool(ChannelPool pool, String origin, NettySetup setup, EventExecutorGroup executors) {
         this.pool = pool;
         this.origin = origin;
         this.setup = setup;
+        this.executors = executors;
     }
 
     @Override
     public Future<Channel> acquire() {
-        boolean byHook = Hooks.running();
-        long asked = System.nanoTime();
-        return pool.acquire().addListener((Future<Channel> done) -> acquired(done, asked, byHook));
+        return acquire(executors.next().newPromise());
     }
 
+    /** A promise of its own comes before the program's, which wakes those who wait before it calls a listener. */
     @Override
     public Future<Channel> acquire(Promise<Channel> promise) {
         boolean byHook = Hooks.running();
         long asked = System.nanoTime();
-        promise.addListener((Future<Channel> done) -> acquired(done, asked, byHook));
-        return pool.acquire(promise);
+        Promise<Channel> inner = ImmediateEventExecutor.INSTANCE.newPromise();
+        inner.addListener((Future<Channel> done) -> {
+            if (!done.isSuccess()) {
+                if (!byHook) {
+                    failed(done.cause(), asked);
+                }
+                promise.tryFailure(done.cause());
+                return;
+            }
+            acquired(done.getNow(), asked, byHook);
+            if (!promise.trySuccess(done.getNow())) {
+                pool.release(done.getNow()); // It was cancelled meanwhile.
+            }
+        });
+        promise.addListener(done -> {
+            if (done.isCancelled()) {
+                inner.cancel(false);
+            }
+        });
+        pool.acquire(inner);
+        return promise;
     }
 
-    private void acquired(Future<Channel> done, long asked, boolean byHook) {
-        if (!done.isSuccess()) {
-            if (!byHook) {
-                failed(done.cause(), asked);
-            }
-            return;
-        }
-        Channel channel = done.getNow();
+    private static void acquired(Channel channel, long asked, boolean byHook) {
         NettyConnection connection = NettyConnection.of(channel);
         if (connection == null) {
             return; // Made before there was a hook.

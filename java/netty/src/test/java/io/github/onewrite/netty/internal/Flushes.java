@@ -16,7 +16,7 @@ final class Flushes extends ChannelOutboundHandlerAdapter {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         written.add(message instanceof ByteBuf bytes ? bytes.readableBytes() : message);
-        size += ByteHandler.size(message);
+        size += message instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
         ctx.write(message, promise);
     }
 

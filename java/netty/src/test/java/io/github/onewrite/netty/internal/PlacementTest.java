@@ -6,13 +6,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.github.onewrite.ErrorKind;
 import io.github.onewrite.Timing;
-import io.github.onewrite.TimingEvent;
 import io.github.onewrite.netty.OnewriteNetty;
-import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Identity;
+import io.github.onewrite.testing.Records;
 import io.github.onewrite.testing.SegmentServer;
 import io.github.onewrite.testing.TestServer;
+import io.github.onewrite.testing.Warnings;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -20,8 +21,11 @@ import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
 import io.netty.channel.ChannelPipeline;
+import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -36,32 +40,35 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpVersion;
+import io.netty.handler.codec.http.LastHttpContent;
 import io.netty.handler.ssl.ApplicationProtocolNames;
 import io.netty.handler.ssl.ApplicationProtocolNegotiationHandler;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
+import io.netty.util.ReferenceCountUtil;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Pipelines that get their codec after onewrite was applied, as those of AWS SDK v2 and Armeria do. */
 @SuppressWarnings("deprecation") // NioEventLoopGroup is in Netty 4.1 and 4.2.
-class CodecAwaiterTest {
+class PlacementTest {
     private static final String ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
     private static EventLoopGroup group;
 
-    private final Calls calls = new Calls();
+    private final Records records = new Records();
     private final OnewriteNetty onewrite = OnewriteNetty.create();
     private final BlockingQueue<Integer> answers = new LinkedBlockingQueue<>();
     private final Flushes flushes = new Flushes();
@@ -167,7 +174,7 @@ class CodecAwaiterTest {
     /** The codec comes with the end of the handshake, and the first request in the same read: it passes as in stock. */
     @Test
     void afterAlpnTheSecondRequestLeavesInOneFlush() throws Exception {
-        calls.heard(onewrite);
+        records.addTo(onewrite);
         try (TestServer server = TestServer.answering(Identity.listener())) {
             SslContext context = SslContextBuilder.forClient()
                     .trustManager(Identity.localhost().chainPem().toFile())
@@ -193,7 +200,7 @@ class CodecAwaiterTest {
             channel.eventLoop().execute(() -> post(channel));
             assertAnswered();
             assertEquals(1, flushes.sizes.size(), flushes.sizes::toString);
-            Timing second = calls.next();
+            Timing second = records.next();
             assertTrue(second.url().startsWith("https://localhost/items"), second::url);
             assertTrue(second.reused().orElseThrow());
             assertEquals("on", coalesce());
@@ -204,53 +211,89 @@ class CodecAwaiterTest {
     private static void assertAround(Channel channel) {
         List<String> names = channel.pipeline().names();
         int codec = names.indexOf("HttpClientCodec#0");
-        assertEquals(List.of(ByteHandler.NAME, "HttpClientCodec#0", Joiner.NAME), names.subList(codec - 1, codec + 2));
+        assertEquals(List.of(Wire.NAME, "HttpClientCodec#0", Joiner.NAME), names.subList(codec - 1, codec + 2));
     }
 
     @Test
     void aCodecThatComesLaterIsFound() {
         EmbeddedChannel channel = new EmbeddedChannel();
-        calls.heard(onewrite).apply(onewrite.apply(channel.pipeline()));
-        assertEquals("on; connections without it so far: 1", coalesce());
+        records.addTo(onewrite).apply(onewrite.apply(channel.pipeline()));
         channel.pipeline().addLast(new HttpClientCodec());
         channel.pipeline().fireChannelReadComplete();
         assertAround(channel);
-        assertEquals("on", coalesce());
+        assertNull(channel.pipeline().get(Placement.NAME));
         channel.finishAndReleaseAll();
     }
 
-    /** AWS SDK v2 sends a CONNECT through a codec, and adds another one for what follows. */
-    @Test
-    void aCodecThatIsReplacedIsFollowed() throws Exception {
+    /** AWS SDK v2 sends a CONNECT through a codec, and adds another one for what follows, in the read of the answer or later. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aCodecThatIsReplacedIsFollowed(boolean inTheRead) throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel();
-        calls.heard(onewrite).apply(onewrite.apply(channel.pipeline()));
         channel.pipeline().addLast("first", new HttpClientCodec());
+        channel.pipeline().addLast("tunnel", new ChannelInboundHandlerAdapter() {
+            @Override
+            public void channelRead(ChannelHandlerContext ctx, Object message) {
+                if (inTheRead && message instanceof LastHttpContent) {
+                    ctx.pipeline().remove("first");
+                    ctx.pipeline().addLast(http());
+                }
+                ReferenceCountUtil.release(message);
+            }
+        });
+        records.addTo(onewrite).apply(onewrite.apply(channel.pipeline()));
         channel.writeOutbound(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.CONNECT, "localhost:80"));
         channel.writeInbound(text("HTTP/1.1 200 OK\r\n\r\n"));
-        channel.pipeline().remove("first");
-        channel.pipeline().addLast(http());
-        channel.pipeline().fireChannelReadComplete(); // a TLS handshake follows
-        for (int i = 0; i < 2; i++) {
+        channel.pipeline().remove("tunnel");
+        if (!inTheRead) {
+            channel.pipeline().remove("first");
+            channel.pipeline().addLast(http());
+        }
+        for (int i = 0; i < 3; i++) {
             post(channel);
             channel.writeInbound(text("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"));
-            assertEquals("http://localhost/items", calls.next().url());
+            if (i > 0 || inTheRead) {
+                assertEquals("http://localhost/items", records.next().url());
+            }
             assertAround(channel);
         }
+        assertTrue(records.isEmpty());
         channel.finishAndReleaseAll();
+    }
+
+    /** Another protocol: what was above and below the codec goes, and no record says 101. */
+    @Test
+    void anUpgradeLeavesThePipelineAlone() {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        records.addTo(onewrite).apply(channel.pipeline());
+        channel.writeOutbound(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+        channel.writeInbound(text("HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"));
+        channel.pipeline().remove(HttpClientCodec.class);
+        for (int i = 0; i < 100; i++) {
+            channel.writeInbound(text("in"));
+            channel.writeOutbound(text("out"));
+        }
+        assertEquals(
+                List.of(),
+                channel.pipeline().names().stream()
+                        .filter(name -> name.startsWith("onewrite"))
+                        .toList());
+        channel.finishAndReleaseAll();
+        assertTrue(records.isEmpty());
     }
 
     /** HTTP/2, or any other protocol: bytes pass as they are, and the awaiter gives up. */
     @Test
     void withoutACodecThePipelineStaysAsItWas() {
         EmbeddedChannel channel = new EmbeddedChannel();
-        onewrite.apply(channel.pipeline());
+        records.addTo(onewrite).apply(channel.pipeline());
         for (int i = 0; i < 100; i++) {
             channel.writeInbound(text("in"));
             channel.writeOutbound(text("out"));
             assertEquals(text("in"), channel.readInbound());
             assertEquals(text("out"), channel.readOutbound());
         }
-        assertNull(channel.pipeline().get(CodecAwaiter.NAME));
+        assertNull(channel.pipeline().get(Placement.NAME));
         assertNull(channel.pipeline().get(Joiner.NAME));
         assertEquals("on; connections without it so far: 1", coalesce());
         channel.finishAndReleaseAll();
@@ -259,11 +302,11 @@ class CodecAwaiterTest {
     /** Armeria sends its first request before the channel is reported as active. */
     @Test
     void aRequestAtTheEndOfTheConnectIsTimed() throws Exception {
-        calls.heard(onewrite);
+        records.addTo(onewrite);
         try (TestServer server = TestServer.answering()) {
             Channel channel = connect(server.url(), true, initializer(http()), connected -> post(connected.channel()));
             assertAnswered();
-            assertFalse(calls.next().reused().orElseThrow());
+            assertFalse(records.next().reused().orElseThrow());
             channel.close().get(30, TimeUnit.SECONDS);
         }
     }
@@ -282,25 +325,21 @@ class CodecAwaiterTest {
         assertEquals("on", coalesce());
     }
 
-    /** A change of protocol is no call; the answers of pipelined requests belong to them in order. */
+    /** A tunnel is no request; the answers of pipelined requests belong to them in order. */
     @Test
-    void exchangesBeginCallsAndAnswersAreMatchedInOrder() throws Exception {
+    void answersAreMatchedInOrder() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        calls.heard(onewrite).apply(channel.pipeline());
-        HttpRequest upgrade = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.OPTIONS, "*");
-        upgrade.headers().set("upgrade", "h2c");
-        channel.writeAndFlush(upgrade);
-        channel.writeInbound(text(ANSWER));
+        records.addTo(onewrite).apply(channel.pipeline());
         channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.CONNECT, "localhost:1"));
         channel.writeInbound(text("HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"));
-        assertTrue(calls.none());
+        assertTrue(records.isEmpty());
 
         for (String path : List.of("/200", "/201", "/202", "/203")) {
             channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, path));
         }
         for (int status = 200; status < 204; status++) {
             channel.writeInbound(text(ANSWER.replace("200 OK", status + " OK")));
-            Timing timing = calls.next();
+            Timing timing = records.next();
             assertEquals("http:///" + status, timing.url());
             assertEquals(status, timing.status().orElseThrow());
             assertTrue(timing.waitNanos().isPresent(), timing::toString);
@@ -308,23 +347,47 @@ class CodecAwaiterTest {
         channel.finishAndReleaseAll();
     }
 
+    /** A head that the codec refuses has its own record: the answers that follow belong to the others. */
     @Test
-    void aHookMayWriteTheNextRequest() throws Exception {
+    void aHeadThatCannotBeWrittenShiftsNoAnswer() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        AtomicBoolean written = new AtomicBoolean();
-        calls.heard(onewrite)
-                .listener(event -> {
-                    if (event.type() == TimingEvent.Type.REQUEST_END && written.compareAndSet(false, true)) {
-                        post(channel);
-                    }
-                })
-                .apply(channel.pipeline());
-        post(channel);
-        channel.checkException();
-        for (int status = 200; status < 202; status++) {
+        records.addTo(onewrite).apply(channel.pipeline());
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/200"));
+        HttpRequest refused = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/refused");
+        refused.headers().set("content-length", 200);
+        channel.pipeline().addBefore("HttpClientCodec#0", "refuses", new ChannelOutboundHandlerAdapter() {
+            @Override
+            public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
+                ReferenceCountUtil.release(message);
+                promise.setFailure(new java.io.IOException("on purpose"));
+            }
+        });
+        channel.writeAndFlush(refused);
+        channel.writeAndFlush(body());
+        assertEquals("http:///refused", records.failed(ErrorKind.OTHER).url());
+        channel.pipeline().remove("refuses");
+        channel.writeAndFlush(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/202"));
+        for (int status : new int[] {200, 202}) {
             channel.writeInbound(text(ANSWER.replace("200 OK", status + " OK")));
-            assertEquals(status, calls.next().status().orElseThrow());
+            Timing timing = records.next();
+            assertEquals("http:///" + status, timing.url());
+            assertEquals(status, timing.status().orElseThrow());
         }
+        assertTrue(records.isEmpty());
+        channel.finishAndReleaseAll();
+    }
+
+    /** The pool of another copy's application may be this one's. */
+    @Test
+    void aChannelOfAnotherCopyIsLeftAlone() {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        channel.attr(NettySetup.KEY).set("of another copy");
+        List<String> before = channel.pipeline().names();
+        try (Warnings warnings = new Warnings()) {
+            onewrite.apply(onewrite.apply(channel.pipeline()));
+            assertEquals(1, warnings.texts().size(), warnings.texts()::toString);
+        }
+        assertEquals(before, channel.pipeline().names());
         channel.finishAndReleaseAll();
     }
 
@@ -332,15 +395,15 @@ class CodecAwaiterTest {
     @Test
     void anEarlyAnswerDoesNotStampTheNextCall() throws Exception {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
-        calls.heard(onewrite).apply(channel.pipeline());
+        records.addTo(onewrite).apply(channel.pipeline());
         channel.writeAndFlush(head(HttpMethod.POST));
         channel.writeInbound(text(ANSWER));
-        assertTrue(calls.next().sendNanos().isEmpty());
+        assertTrue(records.next().sendNanos().isEmpty());
         channel.writeAndFlush(body());
         post(channel);
         channel.writeInbound(text(ANSWER));
-        Timing second = calls.next();
-        assertEquals(Calls.REUSED, calls.names());
+        Timing second = records.next();
+        assertEquals(Records.REUSED, Records.names(second));
         assertEquals("POST", second.method());
         channel.finishAndReleaseAll();
     }
