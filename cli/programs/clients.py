@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CLIENTS", "CURED", "ClientProgram", "Cured", "verdict_of"]
+__all__ = ["CLIENTS", "ClientProgram", "verdict_of"]
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "cli" / "programs" / "clients"
@@ -189,72 +189,4 @@ CLIENTS = (
     java("url", SPLIT),
     java("stream", SPLIT),
     java("http", SPLIT),
-    java("http", SPLIT_RECORDS, "--tls"),
-)
-
-
-@dataclass(frozen=True)
-class Cured:
-    """The report of `sick` names the cure in these words, and with it, as in `cured`, there is no such finding."""
-
-    rule: str
-    sick: str
-    words: str
-    cured: ClientProgram
-
-
-GEM = ("-I", str(ROOT / "ruby" / "lib"), "-r")
-
-
-def with_gem(name: str, file: str) -> ClientProgram:
-    one = other(name)
-    return ClientProgram(name, ("ruby", *GEM, file, *one.command[1:]), "", one.options, one.needs)
-
-
-def with_package(name: str) -> ClientProgram:
-    one = other(name)
-    return ClientProgram(
-        name, (str(PYTHON), "-m", "onewrite", "run", "--httpx", *one.command[1:]), "", one.options, PYTHON.exists
-    )
-
-
-def other(name: str) -> ClientProgram:
-    return next(program for program in CLIENTS if program.name == name)
-
-
-CURED = (
-    Cured("OW105", "wget --post-file", "use curl", other("curl -d")),
-    Cured("OW101", "curl -F", "with -d or --data-binary", other("curl -d")),
-    Cured("OW102", "curl, Nagle on", "leave out --no-tcp-nodelay", other("curl -d")),
-    Cured("OW102", "php stream", "socket.tcp_nodelay", other("php nodelay")),
-    Cured("OW105", "perl tiny", "LWP::UserAgent", other("perl lwp")),
-    Cured("OW102", "perl lwp", "EXTRA_SOCK_OPTS", other("perl lwp_nodelay")),
-    Cured("OW105", "perl lwp_stream", "EXTRA_SOCK_OPTS", other("perl lwp_nodelay")),
-    Cured("OW105", "lua plain", "tcp-nodelay", other("lua nodelay")),
-    Cured("OW101", "go reader", "strings.Reader", other("go string")),
-    Cured("OW101", "go large", "WriteBufferSize", other("go buffered")),
-    Cured("OW105", "python urllib3_nagle", "onewrite.install()", with_package("python urllib3_nagle")),
-    Cured("OW105", "python requests --proxy", "onewrite.install()", with_package("python requests --proxy")),
-    Cured("OW101", "python httpx", "onewrite.httpx.install()", with_package("python httpx")),
-    Cured("OW101", "ruby net_http", 'require "onewrite"', with_gem("ruby net_http", "onewrite")),
-    Cured("OW105", "ruby http_rb_stream", "as a String", other("ruby http_rb")),
-    Cured("OW105", "ruby http_rb_stream", 'require "onewrite/http_rb"', with_gem("ruby http_rb_stream", "onewrite/http_rb")),
-    Cured("OW102", "ruby http_rb", "HTTP.nodelay", other("ruby http_rb_nodelay")),
-    Cured("OW105", "ruby excon_stream", "as a String", other("ruby excon")),
-    Cured("OW105", "ruby excon_stream", 'require "onewrite/excon"', with_gem("ruby excon_stream", "onewrite/excon")),
-    Cured("OW102", "ruby excon", "tcp_nodelay: true", other("ruby excon_nodelay")),
-    Cured("OW105", "ruby httpclient_io", "as a String", other("ruby httpclient")),
-    Cured("OW102", "ruby httpclient", 'require "onewrite/httpclient"', with_gem("ruby httpclient", "onewrite/httpclient")),
-    Cured(
-        "OW105",
-        "node late --tls",
-        "HttpsAgent",
-        ClientProgram(
-            "node agent",
-            ("node", str(HERE / "client.mjs"), "agent", "{url}"),
-            "",
-            ("--tls",),
-            other("node late").needs,
-        ),
-    ),
 )

@@ -1,4 +1,4 @@
-"""The servers that `onewrite serve` is tested on: how each is started, and what is to be found."""
+"""The servers that `onewrite check` is tested on: how each is started, and what is to be found."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ SERVERS = (
 
 
 def run_server(program: ServerProgram) -> dict[str, Any]:
-    """The JSON report of `onewrite serve` about this server."""
+    """The JSON report of `onewrite check` about this server."""
     environment = dict(os.environ) | {"PATH": os.environ["PATH"] + ":/usr/sbin"}
     done = subprocess.run(
-        [sys.executable, "-m", "onewrite_cli", "serve", "-f", "json", *program.options, "--", *program.command],
+        [sys.executable, "-m", "onewrite_cli", "check", "-f", "json", *program.options, "--", *program.command],
         capture_output=True,
         text=True,
         timeout=280,

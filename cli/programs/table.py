@@ -1,4 +1,4 @@
-"""Runs every server under `onewrite serve` and writes what was found into docs/do-i-have-it.md.
+"""Runs every server under `onewrite check` and writes what was found into docs/do-i-have-it.md.
 
 usage: table.py [--no-page]      exit: 1 when some were not there, and the page was not written
 """

@@ -12,7 +12,7 @@ from conftest import conclusive, onewrite
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs"))
 
-from clients import CLIENTS, CURED, ClientProgram, Cured, verdict_of
+from clients import CLIENTS, ClientProgram, verdict_of
 from servers import SERVERS, ServerProgram, found_in, run_server
 
 BY_DAY = ("curl -d", "wget --post-file")
@@ -38,21 +38,6 @@ def test_the_table_has_enough_of_both() -> None:
     assert sick >= 15
     assert len(CLIENTS) - sick >= 20
     assert len({one.name for one in CLIENTS}) == len(CLIENTS)
-
-
-@pytest.mark.programs
-@pytest.mark.parametrize("case", CURED, ids=lambda one: f"{one.sick} {one.rule}: {one.words}")
-def test_the_cure_cures(case: Cured) -> None:
-    sick = next(one for one in CLIENTS if one.name == case.sick)
-    if not (sick.needs() and case.cured.needs()):
-        pytest.skip("not installed: make -C cli programs")
-    before, after = (
-        conclusive(lambda one=one: onewrite("check", "-f", "json", *one.options, "--", *one.command))  # type: ignore[misc]
-        for one in (sick, case.cured)
-    )
-    assert before.states[case.rule] in ("found", "warned"), before.out
-    assert case.words in before.finding(case.rule)["cure"]
-    assert after.states[case.rule] == "ok", after.out
 
 
 @pytest.mark.programs
