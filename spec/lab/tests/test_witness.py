@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from onewrite_lab import witness
-from onewrite_lab.witness import memory, sockets
+from onewrite_lab.witness import sockets
 
 pytestmark = pytest.mark.skipif(not witness.AVAILABLE, reason="needs Linux")
 
@@ -113,14 +113,6 @@ def test_a_process_that_is_gone() -> None:
     process.wait()
     with pytest.raises(ProcessLookupError):
         witness.connections(process.pid, 0)
-
-
-def test_peak_memory() -> None:
-    resident = memory.reset_peak(os.getpid())
-    assert resident is not None
-    block = b"x" * 50_000_000
-    grown = (memory.peak(os.getpid()) or 0) - resident
-    assert len(block) * 0.9 < grown < len(block) * 1.5
 
 
 def test_the_send_queue_of_any_process_by_the_ends_of_its_connection(listener: socket.socket) -> None:

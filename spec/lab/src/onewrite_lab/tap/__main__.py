@@ -1,4 +1,4 @@
-"""`python -m onewrite_lab.tap`, which is also `onewrite tap`: the tap alone, for any client or for a test."""
+"""`python -m onewrite_lab.tap`: the tap alone, for any client."""
 
 from __future__ import annotations
 

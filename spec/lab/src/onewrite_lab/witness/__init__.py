@@ -1,4 +1,4 @@
-"""The witness: reads another process's sockets and memory from the kernel, without that process's help."""
+"""The witness: reads another process's sockets from the kernel, without that process's help."""
 
 from __future__ import annotations
 
