@@ -8,10 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
+import yaml
 
 from conftest import CLIENT, onewrite
 from onewrite_cli.common.rules import RULES
-from onewrite_cli.explain import explain
+from onewrite_cli.explain import CAUSES, explain
 
 
 @pytest.mark.parametrize("form", ["text", "json", "github"])
@@ -78,3 +79,11 @@ def test_explain_has_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
         assert all(word in page for word in ("Decides:", "Cure:", "Seen by:"))
         explain(rule.name)
         assert capsys.readouterr().out == page
+
+
+def test_explain_has_every_cause_of_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    named = yaml.safe_load((Path(__file__).resolve().parents[2] / "spec" / "events.yaml").read_text())["causes"]
+    assert {one["name"] for one in named} | {"cork"} == set(CAUSES)
+    for cause in CAUSES:
+        explain(cause)
+        assert capsys.readouterr().out.startswith(f"{cause}: ")

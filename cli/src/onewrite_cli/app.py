@@ -91,8 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     _check_options(commands.add_parser("check", help="run a program and judge its requests or answers", description=CHECK))
     _doctor_options(commands.add_parser("doctor", help="does the path to a URL stall?", description=DOCTOR))
     _watch_options(commands.add_parser("watch", help="the sockets of a running process", description=WATCH))
-    one = commands.add_parser("explain", help="what a finding means, and what cures it")
-    one.add_argument("rule", nargs="?", help="OW101 … OW205, or its name; without it, all")
+    one = commands.add_parser("explain", help="what a finding or a cause means, and what cures it")
+    one.add_argument("rule", nargs="?", help="OW101 … OW205 or its name, or a cause; without it, all")
     return parser
 
 
