@@ -11,12 +11,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Outcome;
 import io.github.onewrite.Timing;
-import io.github.onewrite.TimingEvent;
-import io.github.onewrite.TimingListener;
+import io.github.onewrite.TimingHook;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
-import io.github.onewrite.testing.Calls;
 import io.github.onewrite.testing.Eventually;
+import io.github.onewrite.testing.Records;
 import io.github.onewrite.testing.SegmentServer;
+import io.github.onewrite.testing.TestServer;
 import io.github.onewrite.testing.Warnings;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -26,7 +26,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -59,7 +58,7 @@ import reactor.netty.http.client.HttpClient;
 
 /** The clients of a real Spring Boot context with all auto-configurations. */
 class OnewriteAutoConfigurationTest {
-    private final Calls calls = new Calls();
+    private final Records records = new Records();
     private final ApplicationContextRunner application =
             new ApplicationContextRunner().withUserConfiguration(Application.class);
 
@@ -110,28 +109,27 @@ class OnewriteAutoConfigurationTest {
         return segments(context, client).stream().filter(count -> count == 1).count();
     }
 
-    private ApplicationContextRunner heard() {
-        return application.withBean("records", Calls.class, () -> calls);
+    private ApplicationContextRunner timed() {
+        return application.withBean("records", Records.class, () -> records);
     }
 
     private void assertOneRecordEach() throws InterruptedException {
         for (int i = 0; i < REQUESTS; i++) {
-            Timing timing = calls.next();
+            Timing timing = records.next();
             assertEquals(Outcome.OK, timing.outcome());
             assertEquals("POST", timing.method());
             assertTrue(timing.url().endsWith("/orders"), timing.url());
         }
-        assertTrue(calls.none(), "one record per call");
+        assertTrue(records.isEmpty(), "one record per request");
     }
 
     @Test
     @EnabledOnOs(OS.LINUX)
     void webClientPostsInOneSegmentAndIsTimed() {
-        heard().run(context -> {
+        timed().run(context -> {
             long joined = inOneSegment(context, OnewriteAutoConfigurationTest::webClient);
             assertTrue(joined > REQUESTS / 2, joined + " of " + REQUESTS);
             assertOneRecordEach();
-            assertEquals("call_end", calls.names().get(calls.names().size() - 1), "the listener, too");
         });
     }
 
@@ -139,7 +137,7 @@ class OnewriteAutoConfigurationTest {
     @Test
     @EnabledOnOs(OS.LINUX)
     void restClientIsTimed() {
-        heard().run(context -> {
+        timed().run(context -> {
             List<Integer> segments = segments(context, OnewriteAutoConfigurationTest::restClient);
             assertTrue(segments.stream().filter(count -> count <= 2).count() > REQUESTS / 2, segments::toString);
             assertOneRecordEach();
@@ -149,10 +147,10 @@ class OnewriteAutoConfigurationTest {
     @Test
     @EnabledOnOs(OS.LINUX)
     void disabledIsStock() {
-        heard().withPropertyValues("onewrite.disabled=true").run(context -> {
+        timed().withPropertyValues("onewrite.disabled=true").run(context -> {
             assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::webClient));
             assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::restClient));
-            assertTrue(calls.none(), "no records");
+            assertTrue(records.isEmpty(), "no records");
             HttpClient stock = HttpClient.create();
             assertSame(stock, context.getBean(OnewriteReactorNetty.class).apply(stock));
         });
@@ -160,12 +158,11 @@ class OnewriteAutoConfigurationTest {
 
     @Test
     @EnabledOnOs(OS.LINUX)
-    void theOtherSwitchesAreReadToo() {
-        heard().withPropertyValues("onewrite.coalesce.disabled=on", "onewrite.hooks.disabled=1")
-                .run(context -> {
-                    assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::webClient));
-                    assertTrue(calls.none(), "no records");
-                });
+    void observeIsReadToo() {
+        timed().withPropertyValues("onewrite.observe=on").run(context -> {
+            assertEquals(0, inOneSegment(context, OnewriteAutoConfigurationTest::webClient));
+            assertOneRecordEach();
+        });
     }
 
     /** Whether onewrite is off in an application whose own properties switch it off, beside these other sources. */
@@ -198,35 +195,23 @@ class OnewriteAutoConfigurationTest {
 
     @Configuration(proxyBeanMethods = false)
     static class Hooks {
-        final List<String> heard = new CopyOnWriteArrayList<>();
+        final List<String> called = new CopyOnWriteArrayList<>();
 
         @Bean
-        Consumer<Timing> first() {
-            return timing -> heard.add("first");
+        TimingHook first() {
+            return timing -> called.add("first");
         }
 
         @Bean
-        Consumer<Timing> second() {
-            return timing -> heard.add("second");
+        TimingHook failing() {
+            return timing -> {
+                throw new IllegalStateException("from a hook");
+            };
         }
 
         @Bean
-        Consumer<String> anothers() {
-            return text -> heard.add("another's");
-        }
-
-        @Bean
-        TimingListener listener() {
-            return new Listener(() -> heard.add("listener"));
-        }
-    }
-
-    private record Listener(Runnable told) implements TimingListener {
-        @Override
-        public void onEvent(TimingEvent event) {
-            if (event.type() == TimingEvent.Type.CALL_END) {
-                told.run();
-            }
+        TimingHook last() {
+            return timing -> called.add("last");
         }
     }
 
@@ -239,32 +224,63 @@ class OnewriteAutoConfigurationTest {
 
     @ParameterizedTest(name = "lazy initialization {0}")
     @ValueSource(booleans = {false, true})
-    void eachBeanIsToldOfACall(boolean lazy) {
+    void eachBeanGetsTheRecord(boolean lazy) {
         application(lazy).withUserConfiguration(Hooks.class).run(context -> {
-            try (SegmentServer server = new SegmentServer()) {
+            try (TestServer server = TestServer.answering()) {
                 webClient(context).to(server.url());
             }
-            List<String> heard = context.getBean(Hooks.class).heard;
-            Eventually.until(() -> heard.size() >= 3);
-            assertEquals(
-                    List.of("first", "listener", "second"),
-                    heard.stream().sorted().toList());
+            List<String> called = context.getBean(Hooks.class).called;
+            Eventually.until(() -> called.size() >= 2);
+            assertEquals(List.of("first", "last"), called);
         });
+    }
+
+    /** Spring Cloud Function binds beans of the JDK's functional types: a hook among them would unbind the application's. */
+    @Test
+    void theTypeOfAHookIsNoFunctionOfTheJdk() {
+        assertEquals(List.of(), List.of(TimingHook.class.getInterfaces()));
+    }
+
+    /** Boot makes a client for each injected builder; they have one pool, as without onewrite. */
+    @Test
+    void clientsShareTheirPool() {
+        timed().run(context -> {
+            try (TestServer server = TestServer.answering()) {
+                for (int i = 0; i < 10; i++) {
+                    restClient(context).to(server.url());
+                    assertEquals(Outcome.OK, records.next().outcome());
+                }
+                assertTrue(server.connections() <= 2, () -> server.connections() + " connections");
+            }
+        });
+    }
+
+    /** The switches are read for the process, too. */
+    @Test
+    void aBadValueWarnsOnce() {
+        try (Warnings warnings = new Warnings()) {
+            for (int i = 0; i < 2; i++) {
+                application
+                        .withPropertyValues("onewrite.quickack=lots")
+                        .run(context -> context.getBean(OnewriteReactorNetty.class));
+            }
+            assertEquals(1, warnings.texts().size(), warnings.texts()::toString);
+        }
     }
 
     /** A hook with a client of its own, as one that reports to a chat, is not needed for that client. */
     @Configuration(proxyBeanMethods = false)
     static class HookWithClients {
         @Bean
-        Consumer<Timing> alert(WebClient.Builder web, ObjectProvider<RestClient.Builder> rest, AtomicInteger heard) {
+        TimingHook alert(WebClient.Builder web, ObjectProvider<RestClient.Builder> rest, AtomicInteger called) {
             WebClient chat = web.build();
             assertNotNull(rest.getObject().build());
             assertNotNull(chat);
-            return timing -> heard.incrementAndGet();
+            return timing -> called.incrementAndGet();
         }
 
         @Bean
-        AtomicInteger heard() {
+        AtomicInteger called() {
             return new AtomicInteger();
         }
     }
@@ -274,17 +290,17 @@ class OnewriteAutoConfigurationTest {
     void aHookMayHaveAClient(boolean lazy) {
         application(lazy).withUserConfiguration(HookWithClients.class).run(context -> {
             assertNull(context.getStartupFailure());
-            try (SegmentServer server = new SegmentServer()) {
+            try (TestServer server = TestServer.answering()) {
                 webClient(context).to(server.url());
             }
-            AtomicInteger heard = context.getBean(AtomicInteger.class);
-            Eventually.until(() -> heard.get() == 1);
+            AtomicInteger called = context.getBean(AtomicInteger.class);
+            Eventually.until(() -> called.get() == 1);
         });
     }
 
-    /** The names in the metadata are those that are read; any other is reported. */
+    /** The names in the metadata are those that are read. */
     @Test
-    void anUnknownPropertyIsReported() throws Exception {
+    void theMetadata() throws Exception {
         Set<String> known = new TreeSet<>();
         OnewriteConfig.read(
                 name -> {
@@ -303,32 +319,23 @@ class OnewriteAutoConfigurationTest {
                 .map(found -> found.group(1))
                 .collect(Collectors.toCollection(TreeSet::new));
         assertEquals(known, described);
-        try (Warnings warnings = new Warnings()) {
-            application
-                    .withPropertyValues(
-                            "onewrite.hooks-disabled=true",
-                            "onewrite.Hooks.Dis-abled=false",
-                            "onewrite.coalesce.max=100")
-                    .run(context -> context.getBean(OnewriteReactorNetty.class));
-            assertEquals(List.of("onewrite.hooks-disabled is ignored: the properties are " + known), warnings.texts());
-        }
     }
 
     /** A customizer bean of the application's is used instead. */
     @Test
     void theApplicationsOwnCustomizer() {
-        OnewriteReactorNetty own = OnewriteReactorNetty.create().onTiming(calls);
-        List<String> heard = new CopyOnWriteArrayList<>();
+        OnewriteReactorNetty own = OnewriteReactorNetty.create().onTiming(records);
+        Records unused = new Records();
         application
                 .withBean(OnewriteReactorNetty.class, () -> own)
-                .withBean(TimingListener.class, () -> new Listener(() -> heard.add("the bean")))
+                .withBean("unused", Records.class, () -> unused)
                 .run(context -> {
                     assertSame(own, context.getBean(OnewriteReactorNetty.class));
-                    try (SegmentServer server = new SegmentServer()) {
+                    try (TestServer server = TestServer.answering()) {
                         webClient(context).to(server.url());
                     }
-                    assertEquals(Outcome.OK, calls.next().outcome());
-                    assertTrue(calls.none() && heard.isEmpty());
+                    assertEquals(Outcome.OK, records.next().outcome());
+                    assertTrue(records.isEmpty() && unused.isEmpty());
                 });
     }
 
