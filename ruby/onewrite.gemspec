@@ -23,15 +23,12 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 1.9.3"
   spec.require_paths = ["lib"]
   spec.files = %w[
-    LICENSE README.md sig/onewrite.rbs lib/onewrite.rb lib/onewrite/api.rb lib/onewrite/base_version.rb
-    lib/onewrite/clients.rb lib/onewrite/config.rb lib/onewrite/errors.rb lib/onewrite/excon.rb
-    lib/onewrite/http_rb.rb lib/onewrite/httpclient.rb lib/onewrite/install.rb lib/onewrite/legacy.rb
-    lib/onewrite/net_http/patch.rb lib/onewrite/net_http/request.rb lib/onewrite/net_http/response.rb
-    lib/onewrite/net_http/session.rb lib/onewrite/net_http/socket.rb lib/onewrite/opentelemetry.rb
-    lib/onewrite/opentelemetry/attributes.rb lib/onewrite/opentelemetry/instruments.rb
-    lib/onewrite/opentelemetry/log_event.rb lib/onewrite/timing/events.rb lib/onewrite/timing/hooks.rb
-    lib/onewrite/timing/kernel.rb lib/onewrite/timing/record.rb lib/onewrite/timing/redact.rb lib/onewrite/version.rb
-    lib/onewrite/wire/body.rb lib/onewrite/wire/nodelay.rb
+    LICENSE README.md sig/onewrite.rbs lib/onewrite.rb lib/onewrite/base_version.rb lib/onewrite/config.rb
+    lib/onewrite/errors.rb lib/onewrite/install.rb lib/onewrite/legacy.rb lib/onewrite/net_http/patch.rb
+    lib/onewrite/net_http/request.rb lib/onewrite/net_http/response.rb lib/onewrite/net_http/session.rb
+    lib/onewrite/net_http/socket.rb lib/onewrite/opentelemetry.rb lib/onewrite/timing/hooks.rb
+    lib/onewrite/timing/kernel.rb lib/onewrite/timing/record.rb lib/onewrite/version.rb lib/onewrite/wire/coalesce.rb
+    lib/onewrite/wire/nodelay.rb
   ]
   spec.extra_rdoc_files = ["README.md"]
 end

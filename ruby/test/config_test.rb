@@ -2,63 +2,54 @@
 
 require_relative "support/helper"
 
-# Options: where a value comes from, and what is loaded. (Refused values, and that off means stock: the judge.)
+# Switches: where a value comes from, and what is loaded. (That off means stock: the judge.)
 class ConfigTest < OnewriteTest
-  def status(env, script = "")
-    ruby("require 'onewrite'; #{script}; s = Onewrite.status; print s[:enabled], ' ', s[:off_because].inspect, ' ', s[:options]",
-         env: env)
+  def switches(env)
+    config = Onewrite.const_get(:Config)
+    before = [config.disabled, config.observe, config.quickack]
+    config.load(env)
+    [config.disabled, config.observe, config.quickack]
+  ensure
+    config.load({})
+    config.observe = before[1]
+    config.quickack = before[2]
   end
+
+  NAMES = %w[ONEWRITE_DISABLED ONEWRITE_OBSERVE ONEWRITE_QUICKACK].freeze
 
   def test_switches_take_the_usual_words_for_true_and_false_in_any_case
     words = { true => %w[1 true True YES on], false => ["0", "false", "No", "oFF", "", " "] }
-    names = Onewrite::Config::OPTIONS.keys.grep(/disabled|quickack/)
-    env = (names + ["disabled"]).map { |name| ["ONEWRITE_#{name.to_s.upcase}", nil] }.to_h
     words.each do |expected, these|
-      these.each do |word|
-        Onewrite::Config.load(env.transform_values { word }) # as at load
-        assert_equal [expected], Onewrite.status[:options].values_at(*names).uniq, word.inspect
-        assert_equal [expected ? "ONEWRITE_DISABLED" : nil], [Onewrite.status[:off_because]], word.inspect
-      end
+      these.each { |word| assert_equal [expected] * 3, switches(NAMES.to_h { |name| [name, word] }), word.inspect }
     end
-    assert_match(/\Afalse "ONEWRITE_DISABLED"/, status("ONEWRITE_DISABLED" => "on"))
-  ensure
-    Onewrite::Config.load({})
+    assert_equal [false] * 3, switches({})
   end
 
-  def test_a_value_in_no_encoding_is_ignored_with_a_warning
-    names = %w[ONEWRITE_DISABLED ONEWRITE_COALESCE_MAX]
-    _, warnings = capture_io { Onewrite::Config.load(names.map { |name| [name, "1\xFF "] }.to_h) }
-    assert_equal [nil, 16_384], [Onewrite.status[:off_because], Onewrite.status[:options][:coalesce_max]]
-    assert_equal names.sort, warnings.scan(/ONEWRITE_\w+(?=="1\\xFF")/).sort
-  ensure
-    Onewrite::Config.load({})
+  def test_a_bad_value_is_ignored_with_a_warning
+    ["1\xFF ", "maybe"].each do |bad|
+      _, warnings = capture_io { assert_equal [false] * 3, switches(NAMES.to_h { |name| [name, bad] }) }
+      assert_equal NAMES, warnings.scan(/ONEWRITE_\w+(?==)/)
+    end
   end
 
-  def test_code_wins_over_the_environment_and_nil_unsets
-    env = { "ONEWRITE_COALESCE_MAX" => "100" }
-    assert_match(/:coalesce_max=>7\b/, status(env, "Onewrite.configure(coalesce_max: 7)"))
-    back = "Onewrite.configure(coalesce_max: 7); Onewrite.configure(coalesce_max: nil)"
-    assert_match(/:coalesce_max=>100/, status(env, back))
+  def test_code_wins_over_the_environment
+    out = ruby(<<~'RUBY', env: { "ONEWRITE_OBSERVE" => "1", "ONEWRITE_QUICKACK" => "1" })
+      require "onewrite"
+      state = -> { Onewrite.status.values_at(:installed, :observe, :quickack) }
+      p state.call, Onewrite.install(observe: false), state.call, Onewrite.install, state.call
+    RUBY
+    assert_equal "[true, true, true]\ntrue\n[true, false, true]\ntrue\n[true, false, true]\n", out
   end
 
   def test_the_kill_switch_patches_nothing_and_breaks_no_program
     out = ruby(<<~RUBY, env: { "ONEWRITE_DISABLED" => "true" })
       require "onewrite"
+      Onewrite.on_timing { abort "called" }.remove
       Onewrite.on_timing { abort "called" }
-      http = Net::HTTP.new("localhost")
-      http.onewrite_timing = -> {}
-      http.onewrite_nodelay = true
-      p Net::HTTP.ancestors.include?(Onewrite::NetHTTP::Session), Onewrite.enabled?, Onewrite.status[:off_because]
-      Onewrite.enable!
-      p Net::HTTP.ancestors.include?(Onewrite::NetHTTP::Session), Onewrite.enabled?
+      Net::HTTP.new("localhost").onewrite_timing = -> {}
+      p Onewrite.status.values_at(:installed, :off_because, :patches), Onewrite.install, Net::HTTP.ancestors.first
     RUBY
-    assert_equal "false\nfalse\n\"ONEWRITE_DISABLED\"\ntrue\ntrue\n", out
-  end
-
-  def test_the_api_alone_patches_nothing
-    script = "p Onewrite.enabled?, Onewrite.status[:off_because]; Onewrite.enable!; p Onewrite.enabled?"
-    out = ruby("require %q(onewrite/api); #{script}")
-    assert_match(/\Afalse\n"not loaded.*\ntrue\n\z/, out)
+    assert_equal "[false, \"ONEWRITE_DISABLED\", []]\nfalse\nNet::HTTP\n", out
   end
 
   def test_the_version_is_that_of_the_repository

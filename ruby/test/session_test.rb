@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 require_relative "support/helper"
+require "openssl"
 
-# Which connection may carry the next request.
+# Which connection may carry the next request, and unusual uses of a session: what works in the library works with the gem.
 class SessionTest < OnewriteTest
   def test_leaving_the_block_after_reading_keeps_the_connection
     tap = tap_server
@@ -69,6 +70,168 @@ class SessionTest < OnewriteTest
       end
       assert_equal 0, wrong.count(true)
       assert_equal "00000999", http.get("/999").body
+    end
+  end
+
+  # The next request does not get what stands in the rest of another's body.
+  def test_a_fiber_that_is_left_in_its_block_leaves_no_answer_to_the_next_request
+    [false, true].each do |timed|
+      tap = tap_server do |seen, socket|
+        next "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright" if seen.line.include?("/b")
+
+        socket.write("HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n#{"x" * 50}")
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"
+      end
+      http = session(tap)
+      records = timed ? records_of(http) : []
+      export = Enumerator.new { |y| http.request_get("/a") { |response| response.read_body { |piece| y << piece } } }
+      export.next
+      assert_equal "right", http.get("/b").body
+      assert_equal (timed ? %i[ok ok] : []), records.map(&:outcome)
+    end
+  end
+
+  # Gems that send requests before they read answers ask for `pipeline`.
+  def test_a_gem_that_pipelines_keeps_its_connection
+    [false, true].each do |timed|
+      tap = tap_server { |seen| Tap::OK.sub("ok", seen.line[%r{/(..)}, 1]) }
+      http = session(tap) { |one| one.onewrite_timing = ->(_) {} if timed }
+      http.define_singleton_method(:pipeline) { nil }
+      http.request(Net::HTTP::Get.new("/00"))
+      requests = %w[11 22 33].map { |name| Net::HTTP::Get.new("/#{name}") }
+      requests.each do |request|
+        http.__send__(:begin_transport, request)
+        request.exec(socket_of(http), "1.1", request.path)
+      end
+      bodies = requests.map do
+        response = Net::HTTPResponse.read_new(socket_of(http))
+        response.reading_body(socket_of(http), true) { response.body }
+        response.body
+      end
+      assert_equal %w[11 22 33], bodies
+      assert_equal "44", http.request(Net::HTTP::Get.new("/44")).body
+      assert_equal 1, tap.connections
+    end
+  end
+
+  def test_a_request_within_the_block_of_another
+    tap = tap_server
+    http = session(tap)
+    records = records_of(http)
+    http.request(post("/outer", "x")) do |response|
+      assert_equal "ok", response.read_body
+      assert_equal "ok", http.request(post("/inner", "x")).body
+    end
+    http.request(post("/next", "x"))
+    assert_equal %w[/outer /inner /next], records.map { |one| URI(one.url).path }
+    assert_equal [[:ok, 1, 2]] * 3, records.map { |one| [one.outcome, one.writes, one.bytes_received] }
+    assert_equal 1, tap.connections
+  end
+
+  def test_an_answer_without_a_body_leaves_the_connection_when_the_block_is_left
+    tap = tap_server { "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" }
+    http = session(tap)
+    3.times { http.request_get("/") { break } }
+    3.times { http.request(Net::HTTP::Head.new("/")) { break } }
+    assert_equal 1, tap.connections
+  end
+
+  # Programs uninstall when something is wrong, so at any point of a request.
+  { "within the block" => ->(http, request) { http.request(request) { |response| Onewrite.uninstall && response.read_body } },
+    "while the body is sent" => lambda { |http, request|
+      source = Object.new
+      pieces = ["hello"]
+      source.define_singleton_method(:read) { |_, into| Onewrite.uninstall || (pieces.any? ? into.replace(pieces.shift) : nil) }
+      request.body = nil
+      request.body_stream = source
+      request.content_length = 5
+      http.request(request)
+    } }.each do |what, send|
+    [false, true].each do |timed|
+      define_method("test_uninstalling #{what}#{" of a timed request" if timed} harms no request") do
+        tap = tap_server
+        http = session(tap)
+        records_of(http) if timed
+        assert_equal "ok", send.call(http, post("/", "x" * 200)).body
+        assert_equal "ok", http.request(post("/", "x" * 200)).body
+        Onewrite.install
+        assert_equal "ok", http.request(post("/", "x" * 200)).body
+        assert_operator tap.connections, :<=, 2 # what was begun with the gem and ended without it looks given up
+      end
+    end
+  end
+
+  # A signal handler must not lock a Mutex; the Timeout of Ruby 3.3, under which Net::HTTP connects, locks one.
+  def test_in_a_signal_handler
+    script = <<~'RUBY'
+      %s
+      require "net/http"
+      Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      told = Queue.new
+      trap("USR1") do
+        told << Net::HTTP.start("127.0.0.1", ENV["PORT"].to_i, nil) do |http|
+          Array.new(2) { http.post("/", "x", "Content-Type" => "text/plain").code }.join(" ")
+        end
+      rescue Exception => e
+        told << "#{e.class}: #{e.message}"
+      end
+      Process.kill("USR1", Process.pid)
+      puts told.pop
+    RUBY
+    tap = tap_server
+    said = ["", "require 'onewrite'", "require 'onewrite'; Onewrite.on_timing { raise 'bug' }"].map do |setup|
+      ruby(format(script, setup), env: { "PORT" => tap.port.to_s }, options: ["-W0"]).lines.last.chomp
+    end
+    assert_includes ["200 200", "ThreadError: can't be called from trap context"], said.first
+    assert_equal [said.first] * 3, said
+  end
+
+  # As one that signs in to a gateway. It calls none of the library's hooks.
+  def test_a_connect_that_sends_a_request_itself
+    signing_in = Class.new(Net::HTTP) do
+      def connect
+        super
+        return if @signed_in
+
+        @started = @signed_in = true
+        request(Net::HTTP::Get.new("/in"))
+      end
+
+      def on_connect; end
+    end
+    records = []
+    http = session(tap_server, signing_in) { |one| one.onewrite_timing = records.method(:<<) }
+    http.request(post("/", "x"))
+    assert_includes records.map { |one| [URI(one.url).path, one.outcome] }, ["/in", :ok]
+  end
+
+  # A Fiber that is never resumed leaves its body half sent; the next request must not follow on that connection.
+  def test_a_body_left_half_sent_by_a_fiber_ends_its_connection
+    tap = tap_server
+    http = session(tap)
+    source = Object.new
+    source.define_singleton_method(:read) { |*| Fiber.yield }
+    sending = Fiber.new do
+      request = Net::HTTP::Post.new("/half", "Content-Type" => "text/plain", "Transfer-Encoding" => "chunked")
+      request.body_stream = source
+      http.request(request)
+    end
+    sending.resume
+    assert_equal "ok", http.request(post("/whole", "x")).body
+    assert_equal ["POST /whole HTTP/1.1"], tap.seen.map(&:line)
+    assert_equal [2], tap.seen.map(&:connection)
+  end
+
+  # Errors of a `connect` whose methods raise.
+  { "without a message" => Class.new(StandardError) { define_method(:message) { nil } },
+    "with a message of another encoding" => Class.new(StandardError) { define_method(:message) { "x@y".encode("UTF-16LE") } },
+    "without a name" => Class.new(OpenSSL::SSL::SSLError) { define_singleton_method(:to_s) { raise } } }.each do |what, type|
+    define_method("test_an error #{what} reaches the caller") do
+      http = Net::HTTP.new("127.0.0.1", 9, nil)
+      http.define_singleton_method(:connect) { raise type }
+      records = records_of(http)
+      assert_raises(type) { http.get("/") }
+      assert_equal [[:error, :other]], records.map { |one| [one.outcome, one.error_kind] }
     end
   end
 end

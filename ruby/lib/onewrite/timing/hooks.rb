@@ -49,7 +49,10 @@ module Onewrite
       # @return [Array<#call>, nil] the hooks of a request that begins now
       def of(own)
         hooks = own ? [*@all, own] : @all
-        hooks unless hooks.empty? || Thread.current[RUNNING]
+        return if hooks.empty?
+
+        thread = Thread.current
+        hooks unless thread[RUNNING] || thread.frozen? # a frozen one cannot take the mark
       rescue StandardError # in a Ractor other than the main one, which cannot read them
         nil
       end

@@ -27,29 +27,16 @@ module Onewrite
         @head = nil
       end
 
+      # The library gives it one String, or the three of a chunk, each of which it would write alone. (A splat would make an Array.)
       # @return [Integer] bytes that were taken
-      def write(*strs)
-        str = strs.size == 1 ? strs[0] : join_chunk(strs)
-        if @holds
-          @holds = false
-          if str.instance_of?(String)
-            @head = EMPTY + str # a subclass of the library's request may fill its String anew
-            return str.bytesize
-          end
-        end
-        return @sock.write(*(str ? [str] : strs)) unless (head = @head)
+      def write(str, data = nil, line_end = nil)
+        return write_chunk([str, data, line_end].compact) if data
+        return write_body(str) unless @holds
 
-        @head = nil
-        unless str && head.bytesize + str.bytesize <= LIMIT
-          @sock.write(head)
-          return @sock.write(*strs)
-        end
-        begin
-          joined = head + str
-        rescue Encoding::CompatibilityError
-          joined = [head, str].pack("a*a*")
-        end
-        @sock.write(joined)
+        @holds = false
+        return @sock.write(str) unless str.instance_of?(String)
+
+        @head = EMPTY + str # a subclass of the library's request may fill its String anew
         str.bytesize
       end
       alias << write
@@ -79,11 +66,32 @@ module Onewrite
         @sock.respond_to?(name, include_private)
       end
 
-      # The library gives a chunk in three Strings, each of which it would write alone.
-      def join_chunk(strs)
-        strs.join if strs.all? { |str| str.instance_of?(String) } && strs.map(&:bytesize).reduce(:+) <= LIMIT
-      rescue Encoding::CompatibilityError
-        nil
+      # One of more than a record is written as the library does.
+      def write_chunk(strs)
+        if strs.all? { |str| str.instance_of?(String) } && strs.map(&:bytesize).reduce(:+) <= LIMIT
+          write_body(strs.pack("a*" * strs.size))
+        else
+          flush
+          @sock.write(*strs)
+        end
+      end
+
+      def write_body(str)
+        head = @head
+        return @sock.write(str) unless head
+
+        @head = nil
+        if head.bytesize + str.bytesize > LIMIT
+          @sock.write(head)
+          return @sock.write(str)
+        end
+        begin
+          joined = head + str
+        rescue Encoding::CompatibilityError
+          joined = [head, str].pack("a*a*")
+        end
+        @sock.write(joined)
+        str.bytesize
       end
     end
 
