@@ -1,11 +1,6 @@
 package io.github.onewrite.tracers;
 
 import io.github.onewrite.TimingOptions;
-import io.github.onewrite.ahc.OnewriteAhc;
-import io.github.onewrite.client.Body;
-import io.github.onewrite.client.OnewriteClient;
-import io.github.onewrite.client.OnewriteClientBuilder;
-import io.github.onewrite.client.Request;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.opentelemetry.OnewriteOpenTelemetry;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
@@ -13,12 +8,8 @@ import io.netty.buffer.Unpooled;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import okhttp3.OkHttpClient;
 import okhttp3.RequestBody;
-import org.asynchttpclient.AsyncHttpClient;
-import org.asynchttpclient.DefaultAsyncHttpClientConfig;
-import org.asynchttpclient.Dsl;
 import reactor.core.publisher.Flux;
 import reactor.netty.http.client.HttpClient;
 
@@ -33,13 +24,7 @@ public final class AgentProgram {
         int times = Integer.parseInt(args[2]);
         for (int i = 3; i < args.length; i++) {
             String url = args[i];
-            Callable<String> post =
-                    switch (args[0]) {
-                        case "okhttp" -> okHttp(args[1], url);
-                        case "reactor" -> reactor(args[1], url);
-                        case "ahc" -> ahc(args[1], url);
-                        default -> netty(args[1], url);
-                    };
+            Callable<String> post = args[0].equals("okhttp") ? okHttp(args[1], url) : reactor(args[1], url);
             for (int call = 0; call < times; call++) {
                 try {
                     System.out.println("result " + post.call());
@@ -54,7 +39,7 @@ public final class AgentProgram {
     }
 
     private static <O extends TimingOptions<O>> O hooked(O onewrite, String mode) {
-        return mode.equals("on") ? onewrite.listenerFactory(OnewriteOpenTelemetry.create()) : onewrite;
+        return mode.equals("on") ? onewrite.onTiming(OnewriteOpenTelemetry.create()) : onewrite;
     }
 
     private static Callable<String> okHttp(String mode, String url) {
@@ -85,30 +70,5 @@ public final class AgentProgram {
                 .responseSingle((response, content) ->
                         content.asString().map(text -> response.status().code() + " " + text))
                 .block();
-    }
-
-    private static Callable<String> ahc(String mode, String url) {
-        DefaultAsyncHttpClientConfig.Builder config = Dsl.config();
-        if (!mode.equals("stock")) {
-            hooked(OnewriteAhc.create(), mode).apply(config);
-        }
-        AsyncHttpClient client = Dsl.asyncHttpClient(config);
-        return () -> {
-            var response = client.preparePost(url).setBody("hello").execute().get(30, TimeUnit.SECONDS);
-            return response.getStatusCode() + " " + response.getResponseBody();
-        };
-    }
-
-    /** This client is onewrite's own: stock is the same as off. */
-    private static Callable<String> netty(String mode, String url) {
-        OnewriteClientBuilder builder = OnewriteClient.builder();
-        if (mode.equals("on")) {
-            builder.listenerFactory(OnewriteOpenTelemetry.create());
-        }
-        OnewriteClient client = builder.build();
-        return () -> {
-            var response = client.execute(Request.post(url, Body.of("hello")));
-            return response.status() + " " + response.text();
-        };
     }
 }
