@@ -236,12 +236,12 @@ export class Exchange extends TimingRecord {
     const kind = errorKind(error)
     this.errorKind = byProgram && kind !== 'timeout' ? 'cancelled' : kind
     this.outcome = this.errorKind === 'cancelled' ? 'cancelled' : 'error'
-    this.errorPhase = this.#failedPhase(kind, connecting, now)
+    this.errorPhase = this.#failedPhase(connecting, now)
     this.#end(now)
   }
 
-  /** @param {ErrorKind} kind @param {Connection | null} connecting @param {number} now @returns {Phase | undefined} */
-  #failedPhase (kind, connecting, now) {
+  /** @param {Connection | null} connecting @param {number} now @returns {Phase | undefined} */
+  #failedPhase (connecting, now) {
     if (this.#headNs !== 0) return 'receive'
     // It was no answer, or an interim one.
     this.#firstByteNs = 0
@@ -254,7 +254,7 @@ export class Exchange extends TimingRecord {
       }
     }
     // The base library refused the request.
-    return kind === 'other' ? undefined : 'queue'
+    return this.errorKind === 'other' ? undefined : 'queue'
   }
 
   /** @param {number} now */

@@ -106,6 +106,5 @@ export function whyLeft (dispatcher) {
   const name = String(classOf(dispatcher)?.name || 'unknown')
   if (dispatcher?.[kInstalled] === true) return 'another copy of onewrite is installed in this process'
   const ours = ['ProxyAgent', 'EnvHttpProxyAgent'].includes(name) ? name : 'Agent'
-  const how = name === 'MockAgent' ? 'new MockAgent({ agent: new Agent() })' : `new ${ours}(…) with the same options`
-  return `the program chose it (class ${name}); use ${how}, with the class ${ours} of onewrite`
+  return `the program chose it (class ${name}); use the class ${ours} of onewrite with the same options`
 }

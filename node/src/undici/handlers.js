@@ -40,30 +40,31 @@ function succeed (exchange, forwarded) {
  * @param {any} signal of the request @param {any} inner the program's handler @param {any} client that sends it
  */
 function fail (exchange, error, aborted, signal, inner, client) {
-  const isDrop = aborted && exchange.status !== undefined && isDropped(error)
-  // undici.request turns an abort into what a dropped body looks like; the signal tells. One that is an EventEmitter
-  // does not say whether it was used. undici.stream(), which has a factory, gives up when its stream fails.
-  const isUsed = signal != null && signal.aborted !== false
-  if (isDrop && !isUsed && inner?.factory === undefined) return exchange.succeeded()
-  // undici 7 fails the body of such an answer that announces a length. For fetch it has no body, and is read.
-  if (BODYLESS.has(exchange.status) && error?.code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' && scopeOf(inner) === undefined) {
-    exchange.lastByte()
-    return exchange.succeeded()
+  if (exchange.status !== undefined) {
+    const [code, name, message] = [read(error, 'code'), read(error, 'name'), read(error, 'message')]
+    // undici 7 fails the body of such an answer that announces a length. For fetch it has no body, and is read.
+    const isMismatch = code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+    if (isMismatch && BODYLESS.has(exchange.status) && scopeOf(inner) === undefined) {
+      exchange.lastByte()
+      return exchange.succeeded()
+    }
+    // undici's error for a body that the program destroyed, or fetch's for one that it cancelled: it wanted no more.
+    const isDrop = code === 'UND_ERR_ABORTED' || (name === 'AbortError' && message === 'The operation was aborted.')
+    // undici.request turns an abort into the same; the signal tells. One that is an EventEmitter does not say whether
+    // it was used. undici.stream(), which has a factory, gives up when its stream fails.
+    const isUsed = signal != null && signal.aborted !== false
+    if (aborted && isDrop && !isUsed && inner?.factory === undefined) return exchange.succeeded()
+    if (aborted && isDrop) error = signal?.reason ?? error
   }
-  exchange.failed(isDrop ? signal?.reason ?? error : error, aborted, client?.[kConnection] ?? null)
+  exchange.failed(error, aborted, client?.[kConnection] ?? null)
 }
 
-/**
- * Whether it is undici's error for a body that the program destroyed, or fetch's for one that it cancelled: it wanted
- * no more of it, which is no failure.
- * @param {any} error
- */
-function isDropped (error) {
+/** @param {any} error any value: a program may abort with it @param {string} name @returns {unknown} */
+function read (error, name) {
   try {
-    const { code, name, message } = error
-    return code === 'UND_ERR_ABORTED' || (name === 'AbortError' && message === 'The operation was aborted.')
+    return error?.[name]
   } catch {
-    return false
+    return undefined
   }
 }
 

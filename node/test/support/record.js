@@ -1,17 +1,17 @@
-/** Collects records and events; last() waits for the end of the call. */
+/** Collects records; last() waits for the first since clear(). */
 export function recorder () {
-  const timings = []
-  const events = []
+  /** @type {any[]} */
+  const records = []
   return {
-    timings,
-    events,
-    hooks: { onTiming: (timing) => timings.push(timing), listener: { onEvent: (event) => events.push(event) } },
-    names: () => events.map((event) => event.name),
-    async last () {
-      await until(() => events.at(-1)?.name === 'callEnd')
-      return timings.at(-1)
+    records,
+    hooks: { onTiming: (/** @type {any} */ record) => { records.push(record) } },
+    /** Names of the events of the last record. */
+    names: () => records.at(-1).events.map(([name]) => name),
+    async last (count = 1) {
+      await until(() => records.length >= count)
+      return records.at(-1)
     },
-    clear () { timings.length = events.length = 0 }
+    clear () { records.length = 0 }
   }
 }
 

@@ -5,6 +5,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
 import axios from 'axios'
 import got from 'got'
@@ -77,37 +81,6 @@ for (const [name, make] of Object.entries(agents)) {
   })
 }
 
-test('an abort in any listener is an error of the request or of its response alone', async () => {
-  const server = await startServer((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n')
-    setTimeout(() => socket.write('1\r\nk\r\n0\r\n\r\n'), 3)
-  })
-  const lost = []
-  const onLost = (error) => lost.push(error)
-  process.on('uncaughtException', onLost)
-  const seen = recorder()
-  try {
-    for (const name of ['callStart', 'connectStart', 'connectionAcquired', 'requestEnd', 'responseStart', 'headersEnd', 'responseEnd', 'connectionReleased', 'callEnd']) {
-      seen.clear()
-      const abort = new AbortController()
-      const listener = { onEvent (event) { seen.events.push(event); if (event.name === name) abort.abort() } }
-      const agent = new HttpAgent({ keepAlive: true, listener })
-      const request = http.request(server.origin, { agent, signal: abort.signal }, (response) => response.on('error', () => {}).resume())
-      request.on('error', () => {}).end()
-      await new Promise((resolve) => request.once('close', resolve))
-      await until(() => seen.names().at(-1) === 'callEnd')
-      await new Promise((resolve) => setTimeout(resolve, 5))
-      assert.equal(seen.names().at(-1), 'callEnd', name)
-      assert.equal(seen.names().filter((each) => each === 'callEnd').length, 1, name)
-      agent.destroy()
-    }
-    assert.deepEqual(lost, [])
-  } finally {
-    process.off('uncaughtException', onLost)
-    await server.close()
-  }
-})
-
 // Node 22 and later lose such an exception when an AsyncResource has run in the same call of the parser.
 test('what a listener of the program throws reaches the process', async () => {
   const { out } = await runScript(`
@@ -117,7 +90,7 @@ test('what a listener of the program throws reaches the process', async () => {
     await new Promise((resolve) => server.once('listening', resolve))
     const lost = []
     process.on('uncaughtException', ({ message }) => lost.push(message))
-    for (const agent of [new http.Agent(), new HttpAgent({ onTiming () {} }), new HttpAgent({ listener: { onEvent () {} } })]) {
+    for (const agent of [new http.Agent(), new HttpAgent({ onTiming () {} })]) {
       for (const event of ['response', 'information']) {
         http.get({ port: server.address().port, agent }).on('error', () => {}).on(event, () => { throw new Error(event) })
         await new Promise((resolve) => setTimeout(resolve, 100))
@@ -125,7 +98,7 @@ test('what a listener of the program throws reaches the process', async () => {
     }
     console.log(JSON.stringify(lost))
     process.exit()`)
-  assert.deepEqual(out, ['response', 'information', 'response', 'information', 'response', 'information'])
+  assert.deepEqual(out, ['response', 'information', 'response', 'information'])
 })
 
 test('a request that is given up leaves its socket, which still connects, as it is in stock', async () => {
@@ -147,7 +120,7 @@ test('a request that is given up leaves its socket, which still connects, as it 
   await server.close()
 })
 
-test('an upgrade is recorded with its status, with and without a listener', async () => {
+test('an upgrade is recorded with its status, with and without a listener of the program', async () => {
   const server = await startServer((socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'))
   try {
     for (const listens of [true, false]) {
@@ -156,9 +129,9 @@ test('an upgrade is recorded with its status, with and without a listener', asyn
       const request = http.request(server.origin, { agent, headers: { connection: 'upgrade', upgrade: 'x' } })
       if (listens) request.on('upgrade', (response, socket) => socket.destroy())
       request.end()
-      const timing = await seen.last()
-      assert.deepEqual([timing.outcome, timing.status, timing.attempts.length], ['ok', 101, 1])
-      assert.ok(timing.waitNs > 0)
+      const record = await seen.last()
+      assert.deepEqual([record.outcome, record.status], ['ok', 101])
+      assert.ok(record.waitNs > 0)
       agent.destroy()
     }
   } finally {
@@ -174,8 +147,8 @@ test('a program that removes listeners of its request gets its answer, and a rec
     const request = http.get(server.origin, { agent }).removeAllListeners(name)
     const [response] = await once(request, 'response')
     response.resume()
-    await until(() => seen.timings.length === 1)
-    assert.deepEqual(seen.timings.map(({ outcome, status }) => [outcome, status]), [['ok', 200]], name)
+    await until(() => seen.records.length === 1)
+    assert.deepEqual(seen.records.map(({ outcome, status }) => [outcome, status]), [['ok', 200]], name)
     agent.destroy()
   }
   await server.close()
@@ -191,7 +164,7 @@ test('without a hook no clock is read, and nothing is noted on a request or its 
       request.end('x')
       const [response] = await once(request, 'response')
       for (const each of [request, request.socket]) {
-        for (const key of Object.getOwnPropertySymbols(each)) if (/^onewrite (watch|connection)$/.test(key.description)) notes.add(key.description)
+        for (const key of Object.getOwnPropertySymbols(each)) if (/^onewrite (exchange|connection)$/.test(key.description)) notes.add(key.description)
       }
       response.resume()
       await once(response, 'end')
@@ -263,9 +236,9 @@ describe('a call that the caller ends', () => {
     arrived = () => {}
     try {
       await call(agent).catch(() => {})
-      const timing = await seen.last()
-      assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase], [outcome, kind, phase])
-      assert.equal(seen.timings.length, 1)
+      const record = await seen.last()
+      assert.deepEqual([record.outcome, record.errorKind, record.errorPhase], [outcome, kind, phase])
+      assert.equal(seen.records.length, 1)
     } finally {
       agent.destroy()
     }
@@ -275,10 +248,11 @@ describe('a call that the caller ends', () => {
   // Run at once, because each only waits.
   describe('by a time limit', { concurrency: true }, () => {
     const limits = /** @type {typeof cases} */ ({
+      'axios, timeout in the answer': [(agent) => axios.get(`${server.origin}/begun`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'receive'],
       'axios, timeout': [(agent) => axios.get(`${server.origin}/hang`, { httpAgent: agent, timeout: 2500 }), 'error', 'timeout', 'wait'],
       'got, timeout': [(agent) => got(`${server.origin}/hang`, { agent: { http: agent }, timeout: { request: 2500 }, ...noRetry }), 'error', 'timeout', 'wait'],
-      'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'cancelled', 'cancelled', 'wait'],
-      'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'cancelled', 'cancelled', 'wait']
+      'http, timeout and destroy()': [(agent) => bare('/hang', { agent, timeout: 2500 }, (request) => request.on('timeout', () => request.destroy())), 'error', 'timeout', 'wait'],
+      'http, setTimeout(): destroy(error)': [(agent) => bare('/hang', { agent }, (request) => request.setTimeout(2500, () => request.destroy(new Error('too slow')))), 'error', 'timeout', 'wait']
     })
     for (const [name, one] of Object.entries(limits)) check(name, one)
   })
@@ -294,9 +268,9 @@ describe('a call that the caller ends', () => {
         // Node notices it when its turn in the agent's queue comes.
         first.destroy()
         await new Promise((resolve) => queued.once('close', resolve))
-        const timing = seen.timings.find(({ url }) => url.endsWith('/queued'))
-        assert.deepEqual([timing.outcome, timing.errorKind, timing.errorPhase], ['cancelled', 'cancelled', 'queue'])
-        assert.equal(seen.timings.length, 2)
+        const record = seen.records.find(({ url }) => url.endsWith('/queued'))
+        assert.deepEqual([record.outcome, record.errorKind, record.errorPhase], ['cancelled', 'cancelled', 'queue'])
+        assert.equal(seen.records.length, 2)
       } finally {
         agent.destroy()
       }
@@ -308,10 +282,65 @@ describe('a call that the caller ends', () => {
     const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
     try {
       assert.equal((await axios.get(`${server.origin}/moved`, { httpAgent: agent })).data, 'ok')
-      await until(() => seen.timings.length === 2)
-      assert.deepEqual(seen.timings.map(({ outcome, status }) => [outcome, status]), [['ok', 302], ['ok', 200]])
+      await until(() => seen.records.length === 2)
+      assert.deepEqual(seen.records.map(({ outcome, status }) => [outcome, status]), [['ok', 302], ['ok', 200]])
     } finally {
       agent.destroy()
     }
   })
+})
+
+describe('bytesReceived is what was read', () => {
+  const answers = {
+    '/304': ['HTTP/1.1 304 Not Modified\r\ncontent-length: 1234\r\n\r\n', 'ok', 0],
+    '/cut': [`HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(10)}`, 'error', 10],
+    '/destroyed': [`HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(10)}`, 'ok', 10],
+    '/whole': [`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\na\r\n${'x'.repeat(10)}\r\n0\r\n\r\n`, 'ok', 10]
+  }
+  for (const [path, [answer, outcome, bytes]] of Object.entries(answers)) {
+    test(path, async () => {
+      const server = await startServer((socket) => path === '/cut' ? socket.end(answer) : socket.write(answer))
+      const seen = recorder()
+      const agent = new HttpAgent(seen.hooks)
+      http.get(`${server.origin}${path}`, { agent }, (response) => {
+        response.on('error', () => {}).on('data', () => { if (path === '/destroyed') response.destroy() })
+      }).on('error', () => {})
+      const record = await seen.last()
+      assert.deepEqual([record.outcome, record.bytesReceived], [outcome, bytes])
+      agent.destroy()
+      await server.close()
+    })
+  }
+})
+
+test('an answer that fails to parse in its body is an error', async () => {
+  const server = await startServer((socket) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\nnonsense\r\n'))
+  const seen = recorder()
+  const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
+  http.get(server.origin, { agent }, (response) => response.on('error', () => {}).resume()).on('error', () => {})
+  const record = await seen.last()
+  assert.deepEqual([record.outcome, record.errorKind, record.errorPhase], ['error', 'protocol', 'receive'])
+  agent.destroy()
+  await server.close()
+})
+
+test('a missing Unix socket is connect, and one that is there is left alone', async () => {
+  const seen = recorder()
+  const agent = new HttpAgent({ keepAlive: true, ...seen.hooks })
+  const folder = mkdtempSync(join(tmpdir(), 'onewrite-'))
+  const socketPath = join(folder, 's')
+  http.get({ socketPath, agent }).on('error', () => {})
+  const missing = await seen.last()
+  assert.deepEqual([missing.errorKind, missing.errorPhase, missing.dnsNs], ['connect', 'connect', undefined])
+  const server = http.createServer((request, response) => request.resume().on('end', () => response.end('ok'))).listen(socketPath)
+  await once(server, 'listening')
+  let corked = 0
+  const request = http.request({ socketPath, agent, method: 'POST' }, (response) => response.resume())
+  request.on('socket', (socket) => { corked = socket.writableCorked })
+  Readable.from(['a', 'b']).pipe(request)
+  const record = await seen.last(2)
+  assert.deepEqual([record.outcome, record.status, corked], ['ok', 200, 0])
+  agent.destroy()
+  server.close()
+  rmSync(folder, { recursive: true })
 })
