@@ -18,6 +18,8 @@ import io.netty.channel.epoll.EpollSocketChannel;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.pool.AbstractChannelPoolHandler;
 import io.netty.channel.pool.ChannelHealthChecker;
+import io.netty.channel.pool.ChannelPool;
+import io.netty.channel.pool.ChannelPoolHandler;
 import io.netty.channel.pool.FixedChannelPool;
 import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.CodecException;
@@ -43,11 +45,11 @@ import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.stream.ChunkedNioFile;
 import io.netty.handler.stream.ChunkedStream;
 import io.netty.handler.stream.ChunkedWriteHandler;
+import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.util.concurrent.Future;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.util.Map;
 import java.util.Set;
@@ -55,21 +57,46 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
-/** Netty as an application uses it, which is the own client's stock: Netty's pool and handlers, and one flush for a request. */
+/**
+ * Netty as an application uses it: its pool and handlers, and one flush for a request whose body is at hand. The head of a
+ * stream is flushed before it.
+ */
 final class BareNetty extends Client {
+    private static final String LIMIT = "limit";
+
     /** TLS encrypts all of a message before it writes: a larger body is cut. */
     private static final int LARGE = 256 * 1024;
 
+    /** What the adapter does with it. */
+    interface Customizer {
+        /** Stock. */
+        Customizer NONE = new Customizer() {};
+
+        default Bootstrap bootstrap(Bootstrap made) {
+            return made;
+        }
+
+        default ChannelPoolHandler handler(ChannelPoolHandler made) {
+            return made;
+        }
+
+        default ChannelPool pool(ChannelPool made, String origin) {
+            return made;
+        }
+    }
+
     private static final Set<String> WITH_BODY = Set.of("POST", "PUT", "PATCH");
 
+    private final Customizer customizer;
     private final boolean control;
     private final boolean epoll;
     private final EventLoopGroup group;
-    private final Map<InetSocketAddress, FixedChannelPool> pools = new ConcurrentHashMap<>();
+    private final Map<InetSocketAddress, ChannelPool> pools = new ConcurrentHashMap<>();
 
     /** @param control Nagle on; head and body are flushed apart */
-    BareNetty(Options options, boolean control) {
-        super(options);
+    BareNetty(Options options, Recording recording, Customizer customizer, boolean control) {
+        super(options, recording);
+        this.customizer = customizer;
         this.control = control;
         this.epoll = options.api().equals("netty") && !options.customConnector() && Epoll.isAvailable();
         this.group =
@@ -77,7 +104,7 @@ final class BareNetty extends Client {
     }
 
     @Override
-    Runnable start(Call call, Recording none, Reply reply, CompletableFuture<Reply> done) {
+    Runnable start(Call call, Reply reply, CompletableFuture<Reply> done) {
         Exchange exchange = new Exchange(call, reply, done);
         try {
             exchange.start();
@@ -89,7 +116,7 @@ final class BareNetty extends Client {
         return () -> group.next().execute(() -> exchange.leave(reply.cancelled(), false));
     }
 
-    private FixedChannelPool open(InetSocketAddress origin, boolean tls) {
+    private ChannelPool open(InetSocketAddress origin, boolean tls) {
         SslContext context = tls ? options.sslContext() : null;
         Bootstrap bootstrap = new Bootstrap()
                 .group(group)
@@ -102,27 +129,26 @@ final class BareNetty extends Client {
             bootstrap.option(ChannelOption.CONNECT_TIMEOUT_MILLIS, options.connectTimeoutMs());
         }
         options.socketOptions().forEach(bootstrap::option);
-        return new FixedChannelPool(
-                bootstrap,
-                new AbstractChannelPoolHandler() {
-                    @Override
-                    public void channelCreated(Channel channel) {
-                        ChannelPipeline pipeline = channel.pipeline();
-                        if (tls && options.proxy() != null) {
-                            pipeline.addLast(new HttpProxyHandler(options.proxy()));
-                        }
-                        if (tls) {
-                            SslHandler secure =
-                                    context.newHandler(channel.alloc(), origin.getHostString(), origin.getPort());
-                            if (options.connectTimeoutMs() > 0) {
-                                secure.setHandshakeTimeoutMillis(options.connectTimeoutMs());
-                            }
-                            pipeline.addLast(secure);
-                        }
-                        pipeline.addLast(
-                                new HttpClientCodec(4096, 32768, 8192, true), new ChunkedWriteHandler(), new Unused());
+        ChannelPoolHandler handler = new AbstractChannelPoolHandler() {
+            @Override
+            public void channelCreated(Channel channel) {
+                ChannelPipeline pipeline = channel.pipeline();
+                if (tls && options.proxy() != null) {
+                    pipeline.addLast(new HttpProxyHandler(options.proxy()));
+                }
+                if (tls) {
+                    SslHandler secure = context.newHandler(channel.alloc(), origin.getHostString(), origin.getPort());
+                    if (options.connectTimeoutMs() > 0) {
+                        secure.setHandshakeTimeoutMillis(options.connectTimeoutMs());
                     }
-                },
+                    pipeline.addLast(secure);
+                }
+                pipeline.addLast(new HttpClientCodec(4096, 32768, 8192, true), new ChunkedWriteHandler(), new Unused());
+            }
+        };
+        ChannelPool pool = new FixedChannelPool(
+                customizer.bootstrap(bootstrap),
+                customizer.handler(handler),
                 ChannelHealthChecker.ACTIVE,
                 FixedChannelPool.AcquireTimeoutAction.FAIL,
                 options.poolTimeoutMs() > 0 ? options.poolTimeoutMs() : TimeUnit.MINUTES.toMillis(1),
@@ -130,11 +156,12 @@ final class BareNetty extends Client {
                 10_000,
                 true,
                 true);
+        return customizer.pool(pool, (tls ? "https://" : "http://") + origin.getHostString() + ":" + origin.getPort());
     }
 
     @Override
     public void close() {
-        pools.values().forEach(FixedChannelPool::closeAsync);
+        pools.values().forEach(ChannelPool::close);
         group.shutdownGracefully(0, 1, TimeUnit.SECONDS);
     }
 
@@ -157,7 +184,7 @@ final class BareNetty extends Client {
         private final Reply reply;
         private final CompletableFuture<Reply> done;
         private HttpRequest head;
-        private FixedChannelPool pool;
+        private ChannelPool pool;
         private Channel channel;
         private boolean interim;
         private boolean keepAlive;
@@ -181,10 +208,6 @@ final class BareNetty extends Client {
             InetSocketAddress origin = InetSocketAddress.createUnresolved(
                     uri.getHost().replaceAll("[\\[\\]]", ""), uri.getPort() >= 0 ? uri.getPort() : tls ? 443 : 80);
             pool = pools.computeIfAbsent(origin, none -> open(origin, tls));
-            if (call.timeoutMs() >= 0) {
-                Runnable overdue = () -> fail(new SocketTimeoutException("the call was not over"));
-                group.next().schedule(overdue, call.timeoutMs(), TimeUnit.MILLISECONDS);
-            }
             pool.acquire().addListener((Future<Channel> acquired) -> {
                 if (!acquired.isSuccess()) {
                     fail(acquired.cause());
@@ -228,6 +251,10 @@ final class BareNetty extends Client {
             channel = acquired;
             channel.pipeline()
                     .addBefore(channel.pipeline().context(Unused.class).name(), null, this);
+            if (call.timeoutMs() > 0) {
+                ReadTimeoutHandler limit = new ReadTimeoutHandler(call.timeoutMs(), TimeUnit.MILLISECONDS);
+                channel.pipeline().addBefore(channel.pipeline().context(this).name(), LIMIT, limit);
+            }
             HttpProxyHandler tunnel = channel.pipeline().get(HttpProxyHandler.class);
             SslHandler secure = channel.pipeline().get(SslHandler.class);
             Future<?> open = channel.newSucceededFuture();
@@ -248,6 +275,9 @@ final class BareNetty extends Client {
 
         private void send() {
             put(head);
+            if (call.body() instanceof Payload.Stream) {
+                channel.flush();
+            }
             boolean tls = channel.pipeline().get(SslHandler.class) != null;
             try {
                 if (call.body() instanceof Payload.OpenFile file && tls) {
@@ -311,6 +341,8 @@ final class BareNetty extends Client {
                 channel.pipeline().remove(this);
                 if (!keep) {
                     channel.close();
+                } else if (channel.pipeline().get(LIMIT) != null) {
+                    channel.pipeline().remove(LIMIT);
                 }
                 pool.release(channel);
             }

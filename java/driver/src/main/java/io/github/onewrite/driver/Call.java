@@ -46,14 +46,6 @@ record Call(
         return new Call(method, url, List.of(), body, -1, -1, true);
     }
 
-    /** Notes what became of the body that the caller holds. */
-    Reply settled(Reply reply) {
-        if (body instanceof Payload.Memory memory && memory.kind().equals("memory_file")) {
-            reply.objects.addProperty("body_position", memory.buffer().position());
-        }
-        return reply;
-    }
-
     boolean hasHeader(String name) {
         return headers.stream().anyMatch(each -> each.getKey().equalsIgnoreCase(name));
     }

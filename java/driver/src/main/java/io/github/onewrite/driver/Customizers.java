@@ -1,37 +1,66 @@
 package io.github.onewrite.driver;
 
-import io.github.onewrite.ahc.OnewriteAhc;
+import com.google.gson.JsonPrimitive;
+import io.github.onewrite.OnewriteConfig;
+import io.github.onewrite.TimingOptions;
+import io.github.onewrite.netty.OnewriteNetty;
 import io.github.onewrite.okhttp.OnewriteOkHttp;
 import io.github.onewrite.reactornetty.OnewriteReactorNetty;
-import java.util.Queue;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.pool.ChannelPool;
+import io.netty.channel.pool.ChannelPoolHandler;
 import java.util.function.UnaryOperator;
 import okhttp3.OkHttpClient;
-import org.asynchttpclient.DefaultAsyncHttpClientConfig;
 import reactor.netty.http.client.HttpClient;
 
 /** The adapter's customizers, in a class of their own so that a stock process never loads them. */
 final class Customizers {
     private Customizers() {}
 
-    static UnaryOperator<OkHttpClient.Builder> okHttp(Options options) {
-        return AdapterOptions.apply(OnewriteOkHttp.create(), options)::apply;
-    }
-
-    static UnaryOperator<HttpClient> reactorNetty(Options options) {
-        return AdapterOptions.apply(OnewriteReactorNetty.create(), options)::apply;
-    }
-
-    /** @param begun takes the recording of the call whose request is written next: AsyncHttpClient's requests carry no tag */
-    static UnaryOperator<DefaultAsyncHttpClientConfig.Builder> ahc(Options options, Queue<Recording> begun) {
-        OnewriteAhc customizer = OnewriteAhc.create().config(AdapterOptions.switches(options.adapter()));
-        if (options.withHooks()) {
-            customizer.onTiming(Recording::onTimingOfEnded);
-            customizer.listenerFactory((method, url, tag) -> {
-                Recording next = begun.poll();
-                // A redirect, or a repeated request.
-                return next == null ? event -> {} : next;
-            });
+    /** Sets the switches, and the hook of a client that has one. */
+    private static <S extends TimingOptions<S>> S customize(S customizer, Options options, Recording recording) {
+        OnewriteConfig config = OnewriteConfig.defaults();
+        for (String name : options.adapter().keySet()) {
+            JsonPrimitive value = options.adapter().getAsJsonPrimitive(name);
+            if (!value.isBoolean()) {
+                throw new Skip("the compiler refuses it: " + name + " is a boolean");
+            }
+            config = switch (name) {
+                case "disabled" -> config.withDisabled(value.getAsBoolean());
+                case "observe" -> config.withObserve(value.getAsBoolean());
+                case "quickack" -> config.withQuickack(value.getAsBoolean());
+                default -> throw new Skip("the compiler refuses it: there is no option " + name);
+            };
         }
-        return customizer::apply;
+        customizer.config(config);
+        return recording == null ? customizer : customizer.onTiming(recording);
+    }
+
+    static UnaryOperator<OkHttpClient.Builder> okHttp(Options options, Recording recording) {
+        return customize(OnewriteOkHttp.create(), options, recording)::apply;
+    }
+
+    static UnaryOperator<HttpClient> reactorNetty(Options options, Recording recording) {
+        return customize(OnewriteReactorNetty.create(), options, recording)::apply;
+    }
+
+    static BareNetty.Customizer netty(Options options, Recording recording) {
+        OnewriteNetty onewrite = customize(OnewriteNetty.create(), options, recording);
+        return new BareNetty.Customizer() {
+            @Override
+            public Bootstrap bootstrap(Bootstrap made) {
+                return onewrite.apply(made);
+            }
+
+            @Override
+            public ChannelPoolHandler handler(ChannelPoolHandler made) {
+                return onewrite.wrap(made);
+            }
+
+            @Override
+            public ChannelPool pool(ChannelPool made, String origin) {
+                return onewrite.wrap(made, origin);
+            }
+        };
     }
 }

@@ -1,7 +1,6 @@
 package io.github.onewrite.driver;
 
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -9,9 +8,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A client kind of the protocol. {@code onewrite} is the adapter's own client and {@code stock} bare Netty, both with the
- * apis {@code netty}, whose transport is epoll on Linux, and {@code netty-nio}. {@code patched} are other libraries'
- * clients with the customizer; they are {@code stock} without. {@code control} stalls.
+ * A client kind of the protocol. {@code onewrite} is Netty's own pool with the customizer of Netty, {@code stock} the same
+ * without; their apis are {@code netty}, whose transport is epoll on Linux, and {@code netty-nio}. {@code patched} are other
+ * libraries' clients with the customizer; they are {@code stock} without. {@code control} stalls.
  */
 enum Kinds {
     ONEWRITE,
@@ -20,37 +19,40 @@ enum Kinds {
     CONTROL;
 
     private static final List<String> NETTY = List.of("netty", "netty-nio");
+    private static final List<String> OTHERS = List.of("okhttp", "reactor-netty");
 
     private static final List<String> PLAIN = List.of(
             "cancel",
             "concurrency",
             "load",
             "serve",
-            "objects",
             "body:none",
             "body:bytes",
             "body:text",
             "body:memory_file",
             "body:file",
             "body:stream");
-    private static final List<String> FORMS = List.of("body:form", "body:multipart");
-    private static final List<String> HOOKS =
-            List.of("timing", "events", "dns_split", "shared_clock", "checked_options", "status", "system_properties");
-    private static final List<String> EPOLL = List.of("tcp_info", "rwnd_limited", "quickack");
 
-    private static final List<String> OF_NETTY =
-            List.of("proxy_forward", "proxy_connect", "socket_options", "custom_connector", "cancel_connect");
+    /** What each library's client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
+    private static final Map<String, List<String>> FEATURES = Map.of(
+            "netty",
+            List.of("proxy_forward", "proxy_connect", "socket_options", "custom_connector", "cancel_connect"),
+            "okhttp",
+            List.of(
+                    "body:form",
+                    "body:multipart",
+                    "proxy_forward",
+                    "proxy_connect",
+                    "custom_connector",
+                    "redirects",
+                    "expect_continue"),
+            "reactor-netty",
+            List.of("body:form", "body:multipart", "proxy_connect", "socket_options", "redirects"));
 
-    /** What each library's own client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
-    private static final Map<String, List<String>> FEATURES = new LinkedHashMap<>();
+    private static final List<String> HOOKS = List.of("timing", "dns_split", "shared_clock", "system_properties");
 
-    static {
-        FEATURES.put(
-                "okhttp",
-                List.of("proxy_forward", "proxy_connect", "custom_connector", "redirects", "expect_continue"));
-        FEATURES.put("reactor-netty", List.of("proxy_connect", "socket_options", "redirects"));
-        FEATURES.put("ahc", List.of("proxy_forward", "proxy_connect", "socket_options", "retries", "redirects"));
-    }
+    /** What the handlers of Netty see more than OkHttp's events. */
+    private static final List<String> NETTY_HOOKS = List.of("queue", "writes");
 
     static Kinds of(String name) {
         for (Kinds each : values()) {
@@ -61,7 +63,7 @@ enum Kinds {
         throw new Skip("unknown client kind " + name);
     }
 
-    String protocolName() {
+    private String protocolName() {
         return name().toLowerCase(Locale.ROOT);
     }
 
@@ -72,7 +74,7 @@ enum Kinds {
     List<String> apis() {
         List<String> all = new ArrayList<>(this == PATCHED ? List.of() : this == CONTROL ? List.of("netty") : NETTY);
         if (this == PATCHED || this == STOCK) {
-            all.addAll(FEATURES.keySet());
+            all.addAll(OTHERS);
         }
         String only = System.getenv("ONEWRITE_DRIVER_API");
         if (only != null && !all.contains(only)) {
@@ -83,28 +85,22 @@ enum Kinds {
 
     List<String> capabilities(String api) {
         List<String> all = new ArrayList<>(PLAIN);
-        if (NETTY.contains(api)) {
-            all.addAll(OF_NETTY);
-        } else {
-            all.addAll(FORMS);
-            all.addAll(FEATURES.get(api));
+        all.addAll(FEATURES.get(baseName(api)));
+        if (this == STOCK || this == CONTROL) {
+            return all;
         }
-        if (this == ONEWRITE || this == PATCHED) {
-            all.addAll(HOOKS);
-            if (!api.equals("okhttp") && !api.equals("netty-nio")) {
-                all.addAll(EPOLL);
-            }
-            if (!api.equals("okhttp") && !api.equals("ahc")) {
-                all.add("queue");
-            }
-            if (this == ONEWRITE) {
-                all.add("informational");
-            } else if (!api.equals("ahc")) {
-                all.add("attempts");
-            }
-            if (api.equals("ahc")) {
-                all.remove("dns_split");
-            }
+        all.addAll(HOOKS);
+        if (!api.equals("okhttp")) {
+            all.addAll(NETTY_HOOKS);
+        }
+        if (!api.equals("reactor-netty")) {
+            all.add("informational");
+        }
+        if (OTHERS.contains(api)) {
+            all.add("resend");
+        }
+        if (api.equals("netty") || api.equals("reactor-netty")) {
+            all.addAll(List.of("tcp_info", "rwnd_limited"));
         }
         return all;
     }
@@ -115,21 +111,27 @@ enum Kinds {
                 throw new Skip("the " + protocolName() + " client of " + options.api() + " has no " + need);
             }
         }
-        if (options.poolTimeoutMs() > 0
-                && (options.api().equals("okhttp") || options.api().equals("ahc"))) {
-            throw new Skip(options.api() + " has no time limit for its queue");
+        if (options.poolTimeoutMs() > 0 && options.api().equals("okhttp")) {
+            throw new Skip("okhttp has no time limit for the wait for a connection");
         }
-        boolean patched = this == PATCHED;
+        boolean customized = this == ONEWRITE || this == PATCHED;
+        Recording recording =
+                options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
         return switch (options.api()) {
-            case "okhttp" -> new OkHttp(options, patched ? Customizers.okHttp(options) : null);
-            case "reactor-netty" -> new ReactorNetty(options, patched ? Customizers.reactorNetty(options) : null);
-            case "ahc" -> new Ahc(options, patched);
-            default -> this == ONEWRITE ? new OwnClient(options) : new BareNetty(options, this == CONTROL);
+            case "okhttp" -> new OkHttp(options, recording, customized ? Customizers.okHttp(options, recording) : null);
+            case "reactor-netty" ->
+                new ReactorNetty(options, recording, customized ? Customizers.reactorNetty(options, recording) : null);
+            default ->
+                new BareNetty(
+                        options,
+                        recording,
+                        customized ? Customizers.netty(options, recording) : BareNetty.Customizer.NONE,
+                        this == CONTROL);
         };
     }
 
     static String baseName(String api) {
-        return FEATURES.containsKey(api) ? api : "netty";
+        return OTHERS.contains(api) ? api : "netty";
     }
 
     /** By the name of its jar. */
@@ -138,7 +140,6 @@ enum Kinds {
                 switch (api) {
                     case "okhttp" -> "okhttp(?:-jvm)?";
                     case "reactor-netty" -> "reactor-netty-http";
-                    case "ahc" -> "async-http-client";
                     default -> "netty-codec-http";
                 };
         Matcher jar =

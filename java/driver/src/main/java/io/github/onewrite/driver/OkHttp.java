@@ -32,8 +32,8 @@ final class OkHttp extends Client {
     private final OkHttpClient client;
 
     /** @param customizer null for stock */
-    OkHttp(Options options, UnaryOperator<OkHttpClient.Builder> customizer) {
-        super(options);
+    OkHttp(Options options, Recording recording, UnaryOperator<OkHttpClient.Builder> customizer) {
+        super(options, recording);
         Dispatcher dispatcher = new Dispatcher();
         dispatcher.setMaxRequestsPerHost(options.poolSize());
         OkHttpClient.Builder builder = new OkHttpClient.Builder()
@@ -56,8 +56,8 @@ final class OkHttp extends Client {
     }
 
     @Override
-    Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
-        okhttp3.Call sent = client.newCall(request(call, recording));
+    Runnable start(Call call, Reply reply, CompletableFuture<Reply> done) {
+        okhttp3.Call sent = client.newCall(request(call));
         if (call.timeoutMs() > 0) {
             sent.timeout().timeout(call.timeoutMs(), TimeUnit.MILLISECONDS);
         }
@@ -82,12 +82,6 @@ final class OkHttp extends Client {
 
     private static void read(Call call, Reply reply, Response response) throws IOException {
         reply.status = response.code();
-        reply.objects.addProperty("response", response.getClass().getName());
-        reply.objects.addProperty("protocol", response.protocol().toString());
-        reply.objects.addProperty("message", response.message());
-        reply.objects.addProperty(
-                "request_attributes",
-                String.join(" ", response.request().headers().names()));
         List<Map.Entry<String, String>> headers = new ArrayList<>();
         response.headers().forEach(header -> headers.add(Map.entry(header.getFirst(), header.getSecond())));
         reply.headers = headers;
@@ -101,11 +95,8 @@ final class OkHttp extends Client {
         return cancelled ? reply.cancelled() : reply.failed(e);
     }
 
-    private Request request(Call call, Recording recording) {
-        Request.Builder builder = new Request.Builder()
-                .url(call.url())
-                .method(call.method(), OkHttpBodies.of(call))
-                .tag(recording);
+    private Request request(Call call) {
+        Request.Builder builder = new Request.Builder().url(call.url()).method(call.method(), OkHttpBodies.of(call));
         call.headers().forEach(header -> builder.addHeader(header.getKey(), header.getValue()));
         if (!options.keepalive()) {
             builder.addHeader("Connection", "close");

@@ -60,14 +60,6 @@ record Options(
         return !hooks.equals("none");
     }
 
-    boolean withOnTiming() {
-        return withHooks() && !hooks.equals("listener");
-    }
-
-    boolean withListener() {
-        return withHooks() && !hooks.equals("on_timing");
-    }
-
     /** What a client must be capable of. */
     List<String> needs() {
         Map<String, Boolean> needs = Map.of(

@@ -5,7 +5,6 @@ import com.google.gson.GsonBuilder;
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParser;
-import io.github.onewrite.Status;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -22,9 +21,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** Driver protocol, version 1: one JSON object per line. Replies may come in any order. */
+/** Driver protocol, version 2: one JSON object per line. Replies may come in any order. */
 final class Protocol {
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
 
     private final Gson gson = new GsonBuilder().disableHtmlEscaping().create();
     private final OutputStream out;
@@ -65,7 +64,6 @@ final class Protocol {
                 case "hello" -> reply(seq, hello(message));
                 case "open" -> reply(seq, open(message));
                 case "close" -> reply(seq, close(message));
-                case "api" -> reply(seq, api(message));
                 case "request" -> request(seq, message);
                 case "batch" -> batch(seq, message);
                 case "load" -> {
@@ -91,9 +89,6 @@ final class Protocol {
         JsonObject base = new JsonObject();
         base.addProperty("name", Kinds.baseName(first));
         base.addProperty("version", Kinds.baseVersion(first));
-        JsonObject clock = new JsonObject();
-        clock.addProperty("mono_ns", System.nanoTime());
-        clock.addProperty("unix_ns", System.currentTimeMillis() * 1_000_000L);
         JsonObject json = new JsonObject();
         json.addProperty("protocol", VERSION);
         json.addProperty("client", name);
@@ -104,7 +99,6 @@ final class Protocol {
         json.addProperty("pid", ProcessHandle.current().pid());
         json.add("apis", Json.strings(apis));
         json.add("capabilities", Json.strings(kind.capabilities(first)));
-        json.add("clock", clock);
         return json;
     }
 
@@ -138,61 +132,75 @@ final class Protocol {
         return ok();
     }
 
-    private JsonObject api(JsonObject message) {
-        if (!message.get("do").getAsString().equals("status")) {
-            throw new Skip("nothing is installed for a whole JVM: see the customizers");
-        }
-        Status status = client(message).status();
-        JsonObject json = new JsonObject();
-        json.addProperty("in_force", status.enabled());
-        json.addProperty("hooks", status.hooks() > 0);
-        json.addProperty("hook_errors", status.hookErrors());
-        return json;
-    }
-
     private void request(int seq, JsonObject message) {
-        send(client(message), message).thenAccept(reply -> guarded(seq, () -> reply(seq, reply.toJson())));
+        Client client = client(message);
+        send(
+                client,
+                List.of(message),
+                replies -> {
+                    replies.get(0).records = end(client, replies);
+                    reply(seq, replies.get(0).toJson());
+                },
+                seq);
     }
 
+    /** Whose record it is, the hook is not told. */
     private void batch(int seq, JsonObject message) {
         Client client = client(message);
-        List<CompletableFuture<Reply>> sent = new ArrayList<>();
-        for (var each : message.getAsJsonArray("requests")) {
-            sent.add(send(client, each.getAsJsonObject()));
-        }
-        CompletableFuture.allOf(sent.toArray(CompletableFuture[]::new))
-                .thenRun(() -> guarded(seq, () -> {
+        List<JsonObject> requests = new ArrayList<>();
+        message.getAsJsonArray("requests").forEach(each -> requests.add(each.getAsJsonObject()));
+        send(
+                client,
+                requests,
+                replies -> {
+                    JsonObject json = new JsonObject();
+                    JsonArray records = end(client, replies);
+                    if (records != null) {
+                        json.add("records", records);
+                    }
                     JsonArray results = new JsonArray();
-                    for (int i = 0; i < sent.size(); i++) {
-                        JsonObject result = sent.get(i).join().toJson();
-                        JsonObject request =
-                                message.getAsJsonArray("requests").get(i).getAsJsonObject();
-                        if (Json.has(request, "seq")) {
-                            result.add("seq", request.get("seq"));
+                    for (int i = 0; i < replies.size(); i++) {
+                        JsonObject result = replies.get(i).toJson();
+                        if (Json.has(requests.get(i), "seq")) {
+                            result.add("seq", requests.get(i).get("seq"));
                         }
                         results.add(result);
                     }
-                    JsonObject json = new JsonObject();
                     json.add("results", results);
                     reply(seq, json);
-                }));
+                },
+                seq);
     }
 
-    private static CompletableFuture<Reply> send(Client client, JsonObject request) {
-        Call call = Call.parse(request);
-        long started = System.nanoTime();
-        CompletableFuture<Reply> sent;
-        try {
-            sent = client.send(call);
-        } catch (Skip e) {
-            throw e;
-        } catch (RuntimeException refused) {
-            sent = CompletableFuture.completedFuture(new Reply().failed(refused));
+    private static JsonArray end(Client client, List<Reply> replies) throws InterruptedException {
+        return client.recording == null ? null : client.recording.end(replies);
+    }
+
+    private interface Answer {
+        void of(List<Reply> replies) throws Exception;
+    }
+
+    /** Sends all at once, and answers when all have ended. */
+    private void send(Client client, List<JsonObject> requests, Answer answer, int seq) {
+        if (client.recording != null) {
+            client.recording.begin();
         }
-        return sent.thenApply(reply -> {
-            reply.elapsedNanos = (reply.settledAtNanos != 0 ? reply.settledAtNanos : System.nanoTime()) - started;
-            return reply;
-        });
+        List<CompletableFuture<Reply>> sent = new ArrayList<>();
+        for (JsonObject request : requests) {
+            long started = System.nanoTime();
+            sent.add(client.send(Call.parse(request)).thenApply(reply -> {
+                reply.elapsedNanos = System.nanoTime() - started;
+                return reply;
+            }));
+        }
+        CompletableFuture.allOf(sent.toArray(CompletableFuture[]::new))
+                .thenRunAsync(
+                        () -> guarded(
+                                seq,
+                                () -> answer.of(sent.stream()
+                                        .map(CompletableFuture::join)
+                                        .toList())),
+                        workers);
     }
 
     private JsonObject serve(JsonObject message) throws IOException {

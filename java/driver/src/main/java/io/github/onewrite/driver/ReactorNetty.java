@@ -1,6 +1,5 @@
 package io.github.onewrite.driver;
 
-import io.github.onewrite.reactornetty.OnewriteReactorNetty;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoop;
@@ -29,8 +28,8 @@ final class ReactorNetty extends Client {
     private final HttpClient client;
 
     /** @param customizer null for stock */
-    ReactorNetty(Options options, UnaryOperator<HttpClient> customizer) {
-        super(options);
+    ReactorNetty(Options options, Recording recording, UnaryOperator<HttpClient> customizer) {
+        super(options, recording);
         connections = options.keepalive() ? pool(options) : ConnectionProvider.newConnection();
         HttpClient made =
                 HttpClient.create(connections).keepAlive(options.keepalive()).followRedirect(options.redirects());
@@ -61,13 +60,9 @@ final class ReactorNetty extends Client {
     }
 
     @Override
-    Runnable start(Call call, Recording recording, Reply reply, CompletableFuture<Reply> done) {
-        Mono<Void> answered = read(call, reply, request(call));
-        if (recording != null) {
-            answered = answered.contextWrite(context -> context.put(OnewriteReactorNetty.TAG, recording));
-        }
-        Disposable sent =
-                answered.subscribe(none -> {}, error -> done.complete(reply.failed(error)), () -> done.complete(reply));
+    Runnable start(Call call, Reply reply, CompletableFuture<Reply> done) {
+        Disposable sent = read(call, reply, request(call))
+                .subscribe(none -> {}, error -> done.complete(reply.failed(error)), () -> done.complete(reply));
         return () -> {
             if (!done.isDone()) {
                 sent.dispose();
@@ -157,10 +152,6 @@ final class ReactorNetty extends Client {
 
     private static void head(Reply reply, HttpClientResponse response) {
         reply.status = response.status().code();
-        reply.objects.addProperty("response", response.getClass().getName());
-        reply.objects.addProperty("protocol", response.version().text());
-        reply.objects.addProperty(
-                "request_attributes", String.join(" ", response.requestHeaders().names()));
         reply.headers = response.responseHeaders().entries();
     }
 

@@ -1,95 +1,81 @@
 package io.github.onewrite.driver;
 
+import com.google.gson.Gson;
 import com.google.gson.JsonArray;
-import io.github.onewrite.ErrorKind;
-import io.github.onewrite.Phase;
+import com.google.gson.JsonObject;
 import io.github.onewrite.Timing;
-import io.github.onewrite.TimingEvent;
-import io.github.onewrite.TimingListener;
+import io.github.onewrite.TimingHook;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
-/** What the hooks of one call reported. */
-final class Recording implements TimingListener {
-    private static final long LATE_MS = 1000;
+/** The records that the hook of one client gets, while a request or a batch is under way. */
+final class Recording implements TimingHook {
+    private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final Gson GSON = new Gson();
 
-    /** The recording of the call that has just ended on this thread. */
-    private static final ThreadLocal<Recording> ENDED = new ThreadLocal<>();
+    private final boolean raises;
+    private final List<Timing> records = new ArrayList<>();
+    private boolean keeps;
 
-    private final boolean raising;
-    private final List<TimingEvent> events = new ArrayList<>();
-    private final CompletableFuture<Void> ended = new CompletableFuture<>();
-    private Timing timing;
-    private int timings;
-
-    /** @param raising each hook throws after it recorded */
-    private Recording(boolean raising) {
-        this.raising = raising;
-    }
-
-    /** A recording for one call of a client that was opened with these options, or null where it has no hooks. */
-    static Recording of(Options options) {
-        return options.withHooks() ? new Recording(options.hooks().equals("raising")) : null;
-    }
-
-    /** The record follows a call's last event, on the same thread. */
-    static void onTimingOfEnded(Timing finished) {
-        Recording ended = ENDED.get();
-        ENDED.remove();
-        if (ended != null) {
-            ended.onTiming(finished);
-        }
+    /** @param raises the hook throws after it recorded */
+    Recording(boolean raises) {
+        this.raises = raises;
     }
 
     @Override
-    public synchronized void onEvent(TimingEvent event) {
-        events.add(event);
-        if (event.type() == TimingEvent.Type.CALL_END) {
-            ENDED.set(this);
+    public synchronized void onTiming(Timing timing) {
+        if (keeps) {
+            records.add(timing);
+            notifyAll();
         }
-        raise();
-    }
-
-    synchronized void onTiming(Timing finished) {
-        timing = finished;
-        timings++;
-        ended.complete(null);
-        raise();
-    }
-
-    /** The call had no request: no record comes. */
-    void hasNone() {
-        ended.complete(null);
-    }
-
-    private void raise() {
-        if (raising) {
+        if (raises) {
             throw new IllegalStateException("this hook raises");
         }
     }
 
-    /** Waits for the record, but no longer than the protocol waits for a call whose end is not reported. */
-    CompletableFuture<Reply> joinTo(CompletableFuture<Reply> outcome) {
-        return outcome.thenCompose(settled -> {
-            settled.settledAtNanos = System.nanoTime();
-            return ended.completeOnTimeout(null, LATE_MS, TimeUnit.MILLISECONDS).thenApply(end -> {
-                into(settled);
-                return settled;
-            });
-        });
+    /** Forgets what came before, and keeps what comes. */
+    synchronized void begin() {
+        records.clear();
+        keeps = true;
     }
 
-    private synchronized void into(Reply reply) {
-        reply.timings = timings;
-        if (timing != null && reply.errorKind != null) {
-            // The judge tests the adapter's own view of the error.
-            reply.errorKind = timing.errorKind().map(ErrorKind::canonicalName).orElse(reply.errorKind);
-            reply.errorPhase = timing.errorPhase().map(Phase::canonicalName).orElse(null);
+    /** Waits for the last record of each of these calls, but no longer than the protocol says, and returns all. */
+    synchronized JsonArray end(List<Reply> replies) throws InterruptedException {
+        long deadline = System.nanoTime() + PATIENCE_NANOS;
+        long left = PATIENCE_NANOS;
+        while (left > 0 && !isComplete(replies)) {
+            TimeUnit.NANOSECONDS.timedWait(this, left);
+            left = deadline - System.nanoTime();
         }
-        reply.timing = timing == null ? null : TimingJson.of(timing);
-        reply.events = new JsonArray();
-        events.forEach(event -> reply.events.add(TimingJson.of(event)));
+        keeps = false;
+        if (replies.size() == 1 && !records.isEmpty()) {
+            replies.get(0).judgedBy(records.get(records.size() - 1));
+        }
+        JsonArray all = new JsonArray();
+        records.forEach(record -> all.add(json(record)));
+        records.clear();
+        return all;
+    }
+
+    /** A call that is sent again has a record before its last one. */
+    private boolean isComplete(List<Reply> replies) {
+        if (replies.size() > 1 || records.isEmpty()) {
+            return records.size() >= replies.size();
+        }
+        return replies.get(0).isTold(records.get(records.size() - 1));
+    }
+
+    private static JsonObject json(Timing timing) {
+        JsonObject json = GSON.toJsonTree(timing.toMap()).getAsJsonObject();
+        JsonArray events = new JsonArray();
+        for (Timing.Event event : timing.events()) {
+            JsonArray pair = new JsonArray();
+            pair.add(event.name());
+            pair.add(event.timeNanos());
+            events.add(pair);
+        }
+        json.add("events", events);
+        return json;
     }
 }

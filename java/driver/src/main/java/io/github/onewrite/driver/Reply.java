@@ -2,6 +2,10 @@ package io.github.onewrite.driver;
 
 import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
+import io.github.onewrite.ErrorKind;
+import io.github.onewrite.Outcome;
+import io.github.onewrite.Phase;
+import io.github.onewrite.Timing;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
@@ -21,20 +25,9 @@ final class Reply {
     String errorKind;
     String errorPhase;
     long elapsedNanos;
-    /** When the caller had its outcome, on the clock of System.nanoTime; 0 where no record was awaited after it. */
-    long settledAtNanos;
 
-    /** The timing record in canonical form, and how many arrived; null and 0 without hooks. */
-    JsonObject timing;
-
-    int timings;
-    JsonArray events;
-
-    /** What the caller holds after the call, by the same code with and without the adapter. */
-    final JsonObject objects = new JsonObject();
-
-    /** False when the call was cancelled while this driver held it back, before the client had it. */
-    boolean called = true;
+    /** In canonical form; null without hooks. */
+    JsonArray records;
 
     Reply() {
         try {
@@ -49,7 +42,7 @@ final class Reply {
         digest.update(chunk);
     }
 
-    /** A caller sees the error, and nothing of the response. Its kind is in the timing record, if there is one. */
+    /** A caller sees the error, and nothing of the response. Its kind is in the record, if there is one. */
     Reply failed(Throwable cause) {
         outcome = "error";
         status = null;
@@ -69,6 +62,18 @@ final class Reply {
         return this;
     }
 
+    /** Whether a record can be the last one of this call. */
+    boolean isTold(Timing record) {
+        return ok() == (record.outcome() == Outcome.OK)
+                && (!ok() || record.status().orElse(-1) == status);
+    }
+
+    /** The judge tests the adapter's own view of the error. */
+    void judgedBy(Timing record) {
+        errorKind = record.errorKind().map(ErrorKind::canonicalName).orElse(errorKind);
+        errorPhase = record.errorPhase().map(Phase::canonicalName).orElse(null);
+    }
+
     boolean ok() {
         return outcome.equals("response");
     }
@@ -86,17 +91,8 @@ final class Reply {
             json.add("error", errorJson());
         }
         json.addProperty("elapsed_us", elapsedNanos / 1000);
-        json.add("objects", objects);
-        if (!called) {
-            json.addProperty("called", false);
-            return json;
-        }
-        if (timing != null) {
-            json.add("timing", timing);
-        }
-        if (events != null) {
-            json.addProperty("timings", timings);
-            json.add("events", events);
+        if (records != null) {
+            json.add("records", records);
         }
         return json;
     }

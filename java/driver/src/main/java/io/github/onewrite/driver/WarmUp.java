@@ -30,8 +30,7 @@ final class WarmUp {
             try (Client client = kind.open(Options.parse(options, api))) {
                 client.send(Call.bare("POST", "http://127.0.0.1:" + listener.getLocalPort() + "/", body))
                         .orTimeout(30, TimeUnit.SECONDS)
-                        .join()
-                        .toJson();
+                        .join();
             }
         } catch (IOException e) {
             System.err.println("not warmed up: " + e);

@@ -4,6 +4,7 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.ssl.SslHandshakeCompletionEvent;
+import io.netty.util.concurrent.PromiseNotifier;
 import java.net.SocketAddress;
 import org.jspecify.annotations.Nullable;
 
@@ -27,11 +28,14 @@ abstract class ConnectSteps extends ChannelDuplexHandler {
             return;
         }
         timed.connecting();
-        ctx.connect(remote, local, promise.unvoid().addListener(done -> {
+        // Another promise: its listener runs before those of the program, which may write.
+        ChannelPromise connected = ctx.newPromise().addListener(done -> {
             if (done.isSuccess()) {
                 timed.active();
             }
-        }));
+        });
+        PromiseNotifier.cascade(connected, promise);
+        ctx.connect(remote, local, connected);
     }
 
     /** Reactor Netty passes this on when its handshake is over, and other clients connect without {@link #connect}. */

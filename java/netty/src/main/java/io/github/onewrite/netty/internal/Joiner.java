@@ -150,7 +150,8 @@ class Joiner extends ChannelDuplexHandler {
             }
         }
         if (missing > 0 && !promise.isVoid()) {
-            if (promise instanceof ChannelProgressivePromise || !(message instanceof HttpObject)) {
+            if (promise instanceof ChannelProgressivePromise
+                    || !(message instanceof HttpObject || message instanceof ByteBuf)) {
                 missing = 0; // A file: its owner may close it when the promise completes.
             } else {
                 Sent sent = new Sent(ctx, promise);
