@@ -17,7 +17,7 @@ JOINED = [sys.executable, str(Path(__file__).parent / "joined_client.py")]
 
 def joined_client(broken: str = "") -> Adapter:
     """http.client, as `onewrite` with one write, and with one thing broken."""
-    return Adapter("joined", [*JOINED, *([broken] if broken else [])], witness=False, settle=not broken)
+    return Adapter("joined", [*JOINED, *([broken] if broken else [])], again=not broken)
 
 
 @pytest.fixture(scope="session")

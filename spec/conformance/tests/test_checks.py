@@ -1,8 +1,9 @@
-"""Checks: sequences and invariants of events, counts and their mode, the examples of the text."""
+"""Checks: invariants of records, counts and their mode, the examples of the text."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from onewrite_lab.tap.exchange import Arrival, Exchange
@@ -12,59 +13,89 @@ from onewrite_conformance.checks.counts import judge_mode, sent_once
 from onewrite_conformance.checks.same import FACETS, Play, differences, even, shown
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.timing import (
-    _cause_problems,
-    _event_invariants,
-    _phase_event_problems,
+    _event_problems,
+    _shape_problems,
+    _share_problems,
+    _url_problems,
     bound_problems,
     cause_problems,
-    sequence_problem,
 )
 from onewrite_conformance.checks.verdict import Verdict, matches
 from onewrite_conformance.checks.wire import example_problems
 
 
-def events(*names: str) -> list[dict[str, Any]]:
-    return [{"name": name, "t_ns": at + 1, "attempt": 0} for at, name in enumerate(names)]
+def whole(*names: str, at: int = 1000, **fields: Any) -> dict[str, Any]:
+    """A record with these events, `at` ns apart, and the phases between them."""
+    times = {name: at * (number + 1) for number, name in enumerate(names)}
+    pairs = {"connect": ("connect_start", "connect_end"), "send": ("request_start", "request_end")}
+    pairs |= {"wait": ("request_end", "response_start"), "receive": ("response_start", "response_end")}
+    found = {
+        f"{phase}_ns": times[last] - times[first]
+        for phase, (first, last) in pairs.items()
+        if {first, last} <= times.keys()
+    }
+    record = {
+        "method": "GET",
+        "outcome": "ok",
+        "started_at_unix_ns": 1,
+        "started_at_mono_ns": 0,
+        "total_ns": at * (len(names) + 1),
+    }
+    return record | found | fields | {"events": [[name, times[name]] for name in names]}
+
+
+def faults(record: dict[str, Any], *, early: bool = False) -> list[str]:
+    fields = {name: value for name, value in record.items() if name != "events"}
+    return [*_shape_problems(fields), *_event_problems(fields, record["events"], early)]
+
+
+EXCHANGE = ("request_start", "request_end", "response_start", "headers_end", "response_end")
 
 
 @pytest.mark.parametrize(
-    ("pattern", "fits"),
+    ("record", "said"),
     [
-        (["call_start", "*", "call_end"], True),
-        (["call_start", "attempt_start", "attempt_end", "call_end"], True),
-        (["call_start", "dns_start?", "attempt_start", "attempt_end", "call_end"], True),
-        (["call_start", "attempt_start", "call_end"], False),
-        (["*", {"name": "call_end", "attempt": 0}], True),
-        (["*", {"name": "call_end", "attempt": 1}], False),
-        (["*", {"name": "call_end", "t_ns": "$any"}], True),
-        (["call_start"], False),
+        (whole(*EXCHANGE), None),
+        (whole(), None),
+        (whole("connect_start", "connect_end", *EXCHANGE, "connection_released"), None),
+        (whole("request_end", "request_start"), "order of events.yaml"),
+        (whole("request_start", "request_start"), "order of events.yaml"),
+        (whole(*EXCHANGE) | {"total_ns": 2000}, "total_ns is 2000"),
+        (whole(*EXCHANGE) | {"started_at_mono_ns": 9000}, "from started_at_mono_ns"),
+        (whole(*EXCHANGE, at=10_000) | {"wait_ns": 1}, "wait_ns is 1, its events are 10000 ns apart"),
+        (whole(*EXCHANGE, at=10_000) | {"wait_ns": None}, "the record has no wait_ns"),
+        (whole(*EXCHANGE, tls_ns=5), "tls_ns = 5, yet tls_start did not happen"),
+        (whole("connect_start", "connect_end", *EXCHANGE, reused=True), "the connection was reused"),
+        (whole(*EXCHANGE, dns_ns=0), "does not fit its schema: dns_ns"),
+        (whole(*EXCHANGE, url="http://a/b?c"), "does not fit its schema: url"),
+        (whole(*EXCHANGE, attempts=[]), "does not fit its schema"),
+        (whole(*EXCHANGE, outcome="error"), "yet error_kind is None"),
+        (whole("request_start", "request_end", outcome="error", error_kind="timeout", error_phase="wait", at=10_000), "no wait_ns"),
+        (whole("request_start", "request_end", outcome="error", error_kind="timeout", wait_ns=10_000, at=10_000), None),
+        (whole("request_start", "request_end", outcome="ok", wait_ns=10_000, at=10_000), "response_start did not happen"),
     ],
-)
-def test_sequences(pattern: list[Any], fits: bool) -> None:
-    happened = events("call_start", "attempt_start", "attempt_end", "call_end")
-    assert (sequence_problem(happened, pattern) is None) == fits
+)  # fmt: skip
+def test_record_invariants(record: dict[str, Any], said: str | None) -> None:
+    found = faults(record)
+    assert (found == []) == (said is None), found
+    assert said is None or any(said in one for one in found), found
 
 
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        (["attempt_start", "call_start", "attempt_end", "call_end"], "first event"),
-        (["call_start", "attempt_start", "attempt_end"], "0 times"),
-        (["call_start", "attempt_start", "call_end", "attempt_end"], "last event"),
-        (["call_start", "attempt_start", "tls_start", "attempt_end", "call_end"], "1 tls_start but 0 tls_end"),
-        (["call_start", "attempt_start", "request_end", "request_start", "attempt_end", "call_end"], "came after"),
-        (["call_start", "attempt_start", "request_start", "request_start", "attempt_end", "call_end"], "2 times"),
-    ],
-)
-def test_event_invariants(names: list[str], said: str) -> None:
-    assert any(said in problem for problem in _event_invariants(events(*names), early=False))
+def test_an_early_answer_may_overtake_the_end_of_sending() -> None:
+    record = whole("request_start", "request_end", "response_start", "headers_end", "response_end", at=10_000)
+    record["events"][1][1] = 55_000
+    record |= {"send_ns": 45_000, "wait_ns": None, "total_ns": 60_000}
+    assert faults(record, early=True) == []
+    assert any("time goes back" in one for one in faults(record))
 
 
-def test_time_goes_forward() -> None:
-    happened = events("call_start", "attempt_start", "attempt_end", "call_end")
-    assert list(_event_invariants(happened, early=False)) == []
-    happened[2]["t_ns"] = 1
-    assert any("time goes back" in problem for problem in _event_invariants(happened, early=False))
+def test_the_time_before_the_first_request_of_a_session_is_no_part_of_the_total() -> None:
+    record = whole("connect_start", "connect_end", *EXCHANGE, at=10_000)
+    for each in record["events"][2:]:
+        each[1] += 900_000
+    assert faults(record) == []
+    record["total_ns"] -= 30_000
+    assert faults(record) != []
 
 
 def test_counts() -> None:
@@ -120,7 +151,7 @@ def test_a_quarter_of_the_requests_may_be_out_of_bounds(
     inside: int, outside: int, said: str | None, bounds: dict[str, int], value: int
 ) -> None:
     def sample(milliseconds: int) -> Sample:
-        return Sample({}, {"timing": {"attempts": [{"wait_ns": milliseconds * 1_000_000}]}}, [], True, 0)
+        return Sample({}, {"records": [{"wait_ns": milliseconds * 1_000_000}]}, [], True, 0)
 
     samples = [sample(30)] * inside + [sample(value)] * outside
     problems = list(bound_problems(samples, {"timing": {"bounds": {"wait": bounds}}}))
@@ -131,7 +162,7 @@ def test_a_quarter_of_the_requests_may_be_out_of_bounds(
 @pytest.mark.parametrize(("others", "said"), [(2, False), (3, True), (8, True)])
 def test_a_quarter_of_the_requests_may_have_another_cause(others: int, said: bool) -> None:
     def sample(cause: str | None) -> Sample:
-        return Sample({}, {"timing": {"attempts": [{"cause": cause}]}}, [], True, 0)
+        return Sample({}, {"records": [{"cause": cause}]}, [], True, 0)
 
     samples = [sample(None)] * others + [sample("nagle_delayed_ack")] * (8 - others)
     for cause in ("nagle_delayed_ack", ["nagle_delayed_ack", "server"]):
@@ -139,28 +170,45 @@ def test_a_quarter_of_the_requests_may_have_another_cause(others: int, said: boo
 
 
 @pytest.mark.parametrize(
-    ("cause", "wait_ms", "hold_ms", "right"),
+    ("cause", "wait_ms", "held_ms", "unread_ms", "right"),
     [
-        (None, 19, 18, True), ("nagle_delayed_ack", 19, 18, False), ("server", None, None, False),
-        ("server", 20, 19, True), (None, 20, 19, False), ("retransmit", 20, 19, False),
-        ("nagle_delayed_ack", 20, 20, True), (None, 20, 20, True), ("server", 20, 20, False),
-        (None, 200, None, True),
+        (None, 19, 18, 0, True), ("nagle_delayed_ack", 19, 18, 0, False), ("server", None, None, None, False),
+        ("server", 20, 9, 0, True), (None, 20, 9, 0, False), ("client", 20, 9, 0, False),
+        ("nagle_delayed_ack", 20, 11, 0, True), (None, 20, 11, 0, True), ("server", 20, 11, 0, False),
+        ("client", 200, 10, 150, True), ("server", 200, 10, 150, False), ("client", 200, 90, 100, True),
+        ("server", 200, 0, 90, True), ("client", 200, 0, 100, True), (None, 200, None, None, True),
     ],
 )  # fmt: skip
-def test_a_cause_fits_the_numbers_of_its_attempt(
-    cause: str | None, wait_ms: int | None, hold_ms: int | None, right: bool
+def test_the_largest_share_names_the_cause(
+    cause: str | None, wait_ms: int | None, held_ms: int | None, unread_ms: int | None, right: bool
 ) -> None:
-    attempt = {
-        "cause": cause,
-        "wait_ns": None if wait_ms is None else wait_ms * 1_000_000,
-        "kernel": None if hold_ms is None else {"send_hold_ns": hold_ms * 1_000_000},
-    }
-    assert (not list(_cause_problems(attempt))) == right
+    def ns(milliseconds: int | None) -> int | None:
+        return None if milliseconds is None else milliseconds * 1_000_000
+
+    kernel = None if held_ms is None else {"send_hold_ns": ns(held_ms), "unread_ns": ns(unread_ms)}
+    assert (not list(_share_problems({"cause": cause, "wait_ns": ns(wait_ms), "kernel": kernel}))) == right
 
 
 def test_a_phase_that_has_bounds_is_there() -> None:
-    sample = Sample({}, {"timing": {"attempts": [{}]}}, [], True, 0)
+    sample = Sample({}, {"records": [{"method": "GET"}]}, [], True, 0)
     assert list(bound_problems([sample], {"timing": {"bounds": {"wait": {"max_ms": 1}}}}))
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "right"),
+    [
+        ("http://h:81/a?b=c#d", "http://h:81/a", True), ("http://h:81/a", "http://h/a", False),
+        ("http://h/a", "http://h:80/a", True), ("https://h/a", "https://h:80/a", False),
+        ("http://u:p@h/a", "http://u:p@h/a", False), ("http://h/a", "http://h/a?b", False),
+        ("http://h/\u00e4", "http://h/%E4", True), ("http://h", "http://h/", True), ("http://h/a", "http://h/b", False),
+    ],
+)  # fmt: skip
+def test_the_url_of_a_record(given: str, told: str, right: bool) -> None:
+    exchange = Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct")
+    parser = RequestParser()
+    parser.feed(b"GET " + (urlsplit(given).path or "/").encode("latin-1") + b" HTTP/1.1\r\n\r\n")
+    exchange.request = parser.request
+    assert (list(_url_problems({"url": told}, Sample({"url": given}, {}, [exchange], True, 0))) == []) == right
 
 
 def test_a_request_counts_without_the_segments_that_were_sent_twice() -> None:
@@ -203,18 +251,6 @@ def test_multipart_requests_are_compared_without_their_boundaries(chunked: bool)
     assert evened(request("abc")) == evened(request("abcdefgh"))
     assert evened(request("abc")) != evened(request("abc", "white"))
     assert evened(request("abc")) != evened(request("abc", "greenish"))
-
-
-@pytest.mark.parametrize(("wire", "kept"), [(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", True), (b"0\r\n\r\n", False)])
-def test_the_position_of_a_body_behind_a_request_astray_is_chance(wire: bytes, kept: bool) -> None:
-    parser = RequestParser()
-    parser.feed(wire)
-    exchange = Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True)
-    reply = {"outcome": "cancelled", "objects": {"body_position": 7, "body_closed": False}}
-    run: Any = None
-    found = shown(Observation(run, [Sample({}, reply, [], False, 0)], [exchange], [exchange.arrival])).facets["objects"]
-    assert ("request 0, body_position" in found) is kept
-    assert "request 0, body_closed" in found
 
 
 @pytest.mark.parametrize(("nodelay", "counted"), [(True, 3), (None, 3), (False, None)])
@@ -268,9 +304,3 @@ def test_fewer_segments_are_no_difference(ours: int | None, most: int | None) ->
 @pytest.mark.parametrize(("ours", "same"), [(300.0, True), (549.0, True), (551.0, False), (None, True)])
 def test_times_may_be_250_ms_apart(ours: float | None, same: bool) -> None:
     assert (not differences([play(took={"a": ours})], [play(took={"a": 300.0})], ["took"])) == same
-
-
-def test_a_phase_that_failed_lasts_until_the_end() -> None:
-    happened = events("request_start", "request_end", "attempt_end")
-    for wait_ns, problems in ((None, 0), (1, 0), (5000, 1)):
-        assert len(list(_phase_event_problems({"send_ns": 1, "wait_ns": wait_ns}, happened))) == problems

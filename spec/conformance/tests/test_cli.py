@@ -12,7 +12,7 @@ import pytest
 from conftest import JOINED
 from onewrite_conformance.cli import main
 
-RUN = "wire/2/post-4k/onewrite/http/direct"
+RUN = "wire/1/post-4k/onewrite/http/direct"
 DRIVER = ["--driver", shlex.join(JOINED), "--client", "onewrite"]
 
 
@@ -29,11 +29,11 @@ def test_trace_shows_the_wire(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_results_are_written(tmp_path: Path, jobs: str) -> None:
-    assert judged(tmp_path, *DRIVER, "wire/2", "--jobs", jobs, "--quiet") == 0
+    assert judged(tmp_path, *DRIVER, "wire/1/post*", "--jobs", jobs, "--quiet") == 0
     suite = ElementTree.parse(tmp_path / "judge-driver.xml").getroot()
     passed = [case.get("name") or "" for case in suite.iter("testcase") if case.find("skipped") is None]
     assert {name.split("/")[3] for name in passed} == {"onewrite"}
-    assert len(passed) == len(set(passed)) > 10
+    assert len(passed) == len(set(passed)) > 4
     assert suite.get("failures") == suite.get("errors") == "0"
 
 
@@ -55,7 +55,7 @@ def test_a_probe_tries_each_kind_and_says_what_is_wrong(capsys: pytest.CaptureFi
     assert main(["--probe", shlex.join([*JOINED, "odd"])]) == 0
     printed = capsys.readouterr().out
     assert printed.count("a refused connection is an error of kind connect") == 2
-    assert "  judged on API 0 of 12, " in printed
+    assert "  judged on API 0 of 1, " in printed
     assert "patched: skipped: http.client has only itself" in printed
     assert "unknown capabilities, which count for nothing: odd" in printed
     assert main(["--probe", f"{sys.executable} -c 'print(1)'"]) == 1

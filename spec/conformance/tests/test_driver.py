@@ -21,7 +21,7 @@ PRELUDE = """
 import json, os, sys, time
 def read(): return json.loads(sys.stdin.readline())
 def say(**m): print(json.dumps(m), flush=True)
-def hello(m): say(seq=m["seq"], protocol=1, client=m["client"], adapter="toy", version="1", base={"name": "toy", "version": "1"},
+def hello(m): say(seq=m["seq"], protocol=2, client=m["client"], adapter="toy", version="1", base={"name": "toy", "version": "1"},
                   runtime="toy", pid=os.getpid(), capabilities=["body:bytes"])
 """
 

@@ -9,7 +9,14 @@ from typing import Any
 
 from onewrite_conformance.checks.counts import judge_run, judge_step
 from onewrite_conformance.checks.seen import Observation, Sample
-from onewrite_conformance.checks.timing import bound_problems, cause_problems, expected_problems, record_problems, somewhere_problems, timed
+from onewrite_conformance.checks.timing import (
+    bound_problems,
+    cause_problems,
+    expected_problems,
+    record_problems,
+    somewhere_problems,
+    timed,
+)
 from onewrite_conformance.checks.verdict import Verdict, either, matches
 from onewrite_conformance.checks.wire import example_problems, wire_problems
 

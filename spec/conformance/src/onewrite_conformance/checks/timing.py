@@ -22,7 +22,14 @@ from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
 
-__all__ = ["bound_problems", "cause_problems", "connection_problems", "expected_problems", "record_problems", "somewhere_problems", "timed"]
+__all__ = [
+    "bound_problems",
+    "cause_problems",
+    "expected_problems",
+    "record_problems",
+    "somewhere_problems",
+    "timed",
+]
 
 CLOCK_TOLERANCE_NS = 100_000  # a runtime may compute its times from an earlier reading of the same clock
 CALL_NS = 60_000_000_000  # a call began that long ago at most
@@ -69,16 +76,23 @@ def record_problems(seen: Observation) -> Iterable[str]:
     """The invariants of all records of a run (TIME-*). A case need not ask for them."""
     astray = False
     for number, sample in enumerate(seen.samples):
-        astray = astray or any(map(_astray, sample.exchanges))
+        astray = astray or any(_astray(exchange, sample) for exchange in sample.exchanges)
         label = f"request {number}: " if len(seen.samples) > 1 else ""
         yield from (label + one for one in _sample_problems(sample, seen, astray))
     if not astray:
         yield from connection_problems(seen.samples)
 
 
-def _astray(exchange: Exchange) -> bool:
-    """Whether the tap and the client may take different bytes for a request, as the rest behind an empty chunk."""
-    return bool(exchange.request.problems) or exchange.request.head.partition(b"\r\n")[0].count(b" ") != 2
+def _astray(exchange: Exchange, sample: Sample) -> bool:
+    """Whether the tap may have taken other bytes for a request than the client, as a body without a length."""
+    request = exchange.request
+    other = request.method != sample.request["method"] and not (sample.batch or _redirected(sample))
+    odd = request.head.partition(b"\r\n")[0].count(b" ") != 2
+    return bool(request.problems or exchange.extra or other or odd)
+
+
+def _redirected(sample: Sample) -> bool:
+    return any(one.answer is not None and 300 <= one.answer.effective_status() < 400 for one in sample.exchanges)
 
 
 def _sample_problems(sample: Sample, seen: Observation, astray: bool) -> Iterable[str]:
@@ -153,7 +167,9 @@ def _share_problems(record: Record) -> Iterable[str]:
     cause, wait_ns, found = record.get("cause"), record.get("wait_ns"), shares(record)
     if cause is not None and (wait_ns is None or wait_ns < LONG_NS or found is None):
         yield f"the cause of the wait is {cause}, yet wait_ns is {wait_ns} and the kernel's evidence {found}"
-    elif found is not None and wait_ns >= LONG_NS and "unread_ns" in (record.get("kernel") or {}):
+    elif (
+        found is not None and wait_ns is not None and wait_ns >= LONG_NS and "unread_ns" in (record.get("kernel") or {})
+    ):
         largest = max(found, key=lambda name: found[name])  # of equal shares the first
         may: dict[str, list[str | None]] = {"held": [None], "unread": [], "rest": []}
         for one in _model()["causes"]:
@@ -167,7 +183,7 @@ def _event_problems(record: Record, events: list[Any], early: bool) -> Iterable[
     order: list[str] = _model()["events"]
     names = [name for name, _ in events]
     times = {name: int(at) for name, at in events}
-    if names != [name for name in order if name in times]:
+    if len(names) != len(times) or names != [name for name in order if name in times]:
         yield f"the events are not in the order of events.yaml: {' '.join(names)}"
         return
     start = int(record["started_at_mono_ns"])
@@ -185,13 +201,14 @@ def _event_problems(record: Record, events: list[Any], early: bool) -> Iterable[
     for phase, (first, last) in _phases().items() if events else ():
         value = record.get(f"{phase}_ns")
         failed = record["outcome"] != "ok" and last not in times
-        over = times.get(last, end if failed else None)
-        if first not in times or over is None:
-            expected = None
-        else:
-            expected = over - times[first]
+        until = times.get(last, end if failed else None)
+        expected = None if first not in times or until is None else until - times[first]
         if value is None:
-            if expected is not None and expected > TOLERANCE_NS and (last in times or record.get("error_phase") == phase):
+            if (
+                expected is not None
+                and expected > TOLERANCE_NS
+                and (last in times or record.get("error_phase") == phase)
+            ):
                 yield f"{first} and its end are {expected} ns apart, yet the record has no {phase}_ns"
         elif expected is None:
             yield f"the record has {phase}_ns = {value}, yet {first if first not in times else last} did not happen"
@@ -229,8 +246,8 @@ def _tap_problems(
     record: Record, times: dict[str, Any], sample: Sample, exchange: Exchange, seen: Observation
 ) -> Iterable[str]:
     """The last record of a call against what the tap saw."""
-    if record.get("method") != sample.request["method"]:
-        yield f"the record's method is {record.get('method')}, the request's {sample.request['method']}"
+    if record.get("method") != exchange.request.method:
+        yield f"the record's method is {record.get('method')}, the request's {exchange.request.method}"
     yield from _url_problems(record, sample)
     if _got(sample, exchange):
         yield from _received_problems(record, sample, exchange)
@@ -270,8 +287,7 @@ def _url_problems(record: Record, sample: Sample) -> Iterable[str]:
     sent = () if sample.batch else sample.exchanges  # a batch has the exchanges of all its requests
     paths = {given.path, *(one.request.path.partition("?")[0] for one in sent)}
     path = _decoded(told.path) if alike else ""
-    redirected = any(one.answer is not None and 300 <= one.answer.effective_status() < 400 for one in sample.exchanges)
-    if not redirected and (not alike or path not in map(_decoded, paths)):
+    if not _redirected(sample) and (not alike or path not in map(_decoded, paths)):
         yield f"the record's url is {url}, the request's {sample.request['url']}"
     elif any(mark in url for mark in "?#") or "@" in (told.netloc if alike else ""):
         yield f"the record's url holds a query, a fragment or userinfo: {url}"
@@ -305,10 +321,9 @@ def _clock_problems(times: dict[str, Any], exchange: Exchange, sample: Sample) -
         yield f"request_start is {_ms(int(started) - exchange.first_ns)} after the tap had read of it"
     if answered is not None and exchange.answer_ns and int(answered) < exchange.answer_ns - slack:
         yield f"response_start is {_ms(exchange.answer_ns - int(answered))} before the tap began to answer"
-    whole = exchange.answer is not None and exchange.answer.raw is None and exchange.request.method != "HEAD"
-    if whole and sample.request.get("read") != "none" and ended is not None:
-        if int(ended) < exchange.last_write_ns - slack:
-            yield f"response_end is {_ms(exchange.last_write_ns - int(ended))} before the tap's last write"
+    whole = sample.request.get("read") != "none" and exchange.request.method != "HEAD"
+    if whole and ended is not None and int(ended) < exchange.last_write_ns - slack:
+        yield f"response_end is {_ms(exchange.last_write_ns - int(ended))} before the tap's last write"
 
 
 def _ms(nanoseconds: int) -> str:

@@ -22,7 +22,7 @@ def keep(folder: Path, adapter: str, run: Run, text: str) -> Path:
     case = _raw(run.case) | {"schemes": [run.scheme], "routes": [run.route]}
     again = f"play it again: --script {file} --adapter {adapter} --client {run.client}"
     comment = "\n".join(f"# {line}" for line in [again, *text.splitlines()])
-    whole = {"version": 1, "family": run.case.of.split("-")[0], "cases": [case]}
+    whole = {"version": 2, "family": run.case.of.split("-")[0], "cases": [case]}
     file.write_text(comment + "\n" + yaml.safe_dump(whole, sort_keys=False, width=120, allow_unicode=True))
     return file
 

@@ -19,9 +19,7 @@ Trace = Callable[[str], None]
 Start = Callable[[], Driver]
 
 
-def compare(
-    run: Run, driver: Start, stock: Start, facets: Sequence[str], trace: Trace | None = None
-) -> list[str]:
+def compare(run: Run, driver: Start, stock: Start, facets: Sequence[str], trace: Trace | None = None) -> list[str]:
     """The differences between stock and the adapter, without and with hooks, and what is wrong with the records.
 
     A play of the adapter differs if no play of stock shows the same. `driver` and `stock` give a driver that is alive.
