@@ -26,6 +26,8 @@ import { invalidOption, warnOnce } from './errors.js'
  */
 
 const NAMES = /** @type {const} */ ({ disabled: 'ONEWRITE_DISABLED', observe: 'ONEWRITE_OBSERVE' })
+/** Not to be passed on. */
+const OURS = new Set([...Object.keys(NAMES), 'onTiming', 'constructor'])
 const TRUE = ['1', 'true', 'yes', 'on']
 const FALSE = ['0', 'false', 'no', 'off', '']
 
@@ -81,11 +83,17 @@ export function readOptions (options) {
 }
 
 /**
- * @param {any} options
+ * @param {any} options undici reads those that an instance of a class inherits, or has as getters, too
  * @param {Record<string, unknown>} [others] in the place of some
- * @returns {any} a copy without ours, of the same prototype
+ * @returns {any} a plain copy without ours
  */
 export function withoutOurs (options, others) {
-  const { disabled, observe, onTiming, [kHooks]: hooks, ...rest } = options
-  return { __proto__: Object.getPrototypeOf(options), ...rest, ...others }
+  /** @type {any} */
+  const copy = {}
+  for (let from = options; from && from !== Object.prototype; from = Object.getPrototypeOf(from)) {
+    for (const name of Object.getOwnPropertyNames(from)) {
+      if (!OURS.has(name) && !Object.hasOwn(copy, name)) copy[name] = options[name]
+    }
+  }
+  return { ...copy, ...others }
 }

@@ -6,23 +6,10 @@ import net from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as undici from 'undici'
-import { isSupported } from '../src/base-version.js'
-import { mostHeld, readEnvironment, resolveConfig, setsNoDelay } from '../src/config.js'
-import { Agent, clientFactory, Pool } from '../src/index.js'
+import { isInRange } from '../src/base-version.js'
+import { readEnvironment } from '../src/config.js'
+import { Agent, HttpAgent, Pool } from '../src/index.js'
 import { startTap } from './support/tap.js'
-
-test('what is switched off is left to the base library; the rest is not', () => {
-  const found = (options) => [mostHeld(resolveConfig(options)) > 0, setsNoDelay(resolveConfig(options))]
-  for (const [options, wanted] of /** @type {[import('../src/config.js').Options, boolean[]][]} */ ([
-    [{}, [true, true]],
-    [{ disabled: true }, [false, false]],
-    [{ observe: true }, [false, false]],
-    [{ coalesceDisabled: true }, [false, true]],
-    [{ coalesceMax: 0 }, [false, true]],
-    [{ nodelayDisabled: true }, [true, false]],
-    [{ hooksDisabled: true }, [true, true]]
-  ])) assert.deepEqual(found(options), wanted, JSON.stringify(options))
-})
 
 describe('the environment', () => {
   const warningsOf = (env) => {
@@ -36,7 +23,7 @@ describe('the environment', () => {
     }
   }
   test('1 true yes on are true, 0 false no off are not, in any case; empty is unset', () => {
-    for (const name of ['DISABLED', 'NODELAY_DISABLED', 'COALESCE_DISABLED', 'HOOKS_DISABLED', 'OBSERVE']) {
+    for (const name of ['DISABLED', 'OBSERVE']) {
       for (const [words, wanted] of /** @type {[string, number][]} */ ([['1 true yes on TRUE Yes oN', 1], ['0 false no off FALSE No oFF', 0]])) {
         for (const word of words.split(' ').flatMap((word) => [word, ` ${word}\r\n`])) {
           const { config, seen } = warningsOf({ [`ONEWRITE_${name}`]: word })
@@ -44,10 +31,10 @@ describe('the environment', () => {
         }
       }
     }
-    assert.deepEqual(warningsOf({ ONEWRITE_DISABLED: '', ONEWRITE_COALESCE_MAX: '' }), warningsOf({}))
+    assert.deepEqual(warningsOf({ ONEWRITE_DISABLED: '' }), warningsOf({}))
   })
   test('a bad value warns once and is ignored', () => {
-    for (const env of [{ ONEWRITE_HOOKS_DISABLED: '2' }, { ONEWRITE_DISABLED: 'yes please' }, { ONEWRITE_COALESCE_MAX: '20000' }, { ONEWRITE_COALESCE_MAX: '-1' }, { ONEWRITE_COALESCE_MAX: '1k' }]) {
+    for (const env of [{ ONEWRITE_OBSERVE: '2' }, { ONEWRITE_DISABLED: 'yes please' }]) {
       const { config, seen } = warningsOf(env)
       assert.deepEqual(config, warningsOf({}).config)
       assert.equal(seen.length, 1)
@@ -56,32 +43,26 @@ describe('the environment', () => {
   })
   test('is read once, at load, and code wins', () => {
     const script = `
-      import { resolveConfig } from ${JSON.stringify(fileURLToPath(new URL('../src/config.js', import.meta.url)))}
+      import { readOptions } from ${JSON.stringify(fileURLToPath(new URL('../src/config.js', import.meta.url)))}
       process.env.ONEWRITE_DISABLED = 'false'
-      console.log(JSON.stringify([resolveConfig(), resolveConfig({ disabled: false, coalesceMax: 7 })]))`
-    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
-      encoding: 'utf8', env: { ...process.env, ONEWRITE_DISABLED: 'true', ONEWRITE_COALESCE_MAX: '100' }
-    })
-    const [environment, code] = JSON.parse(out)
-    assert.equal(environment.disabled, true)
-    assert.equal(environment.coalesceMax, 100)
-    assert.equal(code.disabled, false)
-    assert.equal(code.coalesceMax, 7)
+      console.log(JSON.stringify([readOptions().disabled, readOptions({ disabled: false }).disabled]))`
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', env: { ...process.env, ONEWRITE_DISABLED: 'true' } })
+    assert.deepEqual(JSON.parse(out), [true, false])
   })
 })
 
 test('a bad value in code is refused with the name of the option', () => {
-  const bad = [{ disabled: 'yes' }, { coalesceMax: 1e6 }, { coalesceMax: '5' }, { onTiming: 1 }, { listener: 'x' }, { observe: 1 }]
-  for (const options of bad) {
-    const name = new RegExp(Object.keys(options)[0])
-    assert.throws(() => new Agent(/** @type {any} */ (options)), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: name })
+  for (const options of [{ disabled: 'yes' }, { onTiming: 1 }, { observe: 1 }]) {
+    const name = new RegExp(Object.keys(options)[0] ?? '')
+    for (const Class of [Agent, HttpAgent]) {
+      assert.throws(() => new Class(/** @type {any} */ (options)), { name: 'TypeError', code: 'ONEWRITE_INVALID_OPTION', message: name })
+    }
   }
-  assert.equal(resolveConfig({ coalesceMax: 16384 }).coalesceMax, 16384)
 })
 
 test('versions of undici outside the range are recognized', () => {
-  for (const version of ['7.29.1', '7.30.2', '8.10.1', '8.13.1']) assert.equal(isSupported(version), true, version)
-  for (const version of ['6.29.1', '7.29.0', '8.9.0', '8.10.0', '9.0.0', '']) assert.equal(isSupported(version), false, version)
+  for (const version of ['7.29.1', '7.30.2', '8.10.1', '8.13.1']) assert.equal(isInRange(version), true, version)
+  for (const version of ['6.29.1', '7.29.0', '8.9.0', '8.10.0', '9.0.0', '']) assert.equal(isInRange(version), false, version)
 })
 
 test('the user\'s noDelay is obeyed', async () => {
@@ -102,14 +83,6 @@ test('the user\'s noDelay is obeyed', async () => {
   } finally {
     net.Socket.prototype.setNoDelay = original
     await tap.close()
-  }
-})
-
-test('a factory takes ours alone', () => {
-  for (const name of ['connections', 'on_timing']) {
-    for (const factory of [clientFactory]) {
-      assert.throws(() => factory(/** @type {any} */ ({ [name]: 1 })), { code: 'ONEWRITE_INVALID_OPTION', message: new RegExp(name) })
-    }
   }
 })
 

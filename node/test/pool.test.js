@@ -26,7 +26,7 @@ describe('an origin in each form that undici takes', () => {
     ['an origin with a slash', (port) => ({ origin: `http://localhost:${port}/` })]
   ])) {
     for (const hooked of [false, true]) {
-      test(`${name}, ${hooked ? 'every hook' : 'no hook'}`, async () => {
+      test(`${name}, ${hooked ? 'a hook' : 'no hook'}`, async () => {
         const server = await startServer(answerOk)
         const seen = recorder()
         const pools = [
@@ -35,7 +35,8 @@ describe('an origin in each form that undici takes', () => {
         ]
         try {
           for (const pool of pools) assert.equal(await (await pool.request({ path: '/a', method: 'GET' })).body.text(), 'ok')
-          if (hooked) assert.deepEqual(seen.timings.map(({ url }) => url), Array(2).fill(`http://localhost:${server.port}/a`))
+          await new Promise(setImmediate)
+          if (hooked) assert.deepEqual(seen.records.map(({ url }) => url), Array(2).fill(`http://localhost:${server.port}/a`))
         } finally {
           for (const pool of pools) await pool.destroy()
           await server.close()
@@ -82,7 +83,7 @@ describe('a factory that is not a function', () => {
     const agent = new ProxyAgent({ uri: server.origin, proxyTunnel: false, factory: undefined, clientFactory: undefined, ...seen.hooks })
     try {
       await (await undici.request('http://example.test/', { dispatcher: agent })).body.text()
-      assert.equal(seen.timings[0].attempts[0].writes, 1)
+      assert.equal((await seen.last()).status, 200)
     } finally {
       await agent.destroy()
       await server.close()
@@ -129,7 +130,7 @@ describe('a handler that undici refuses', () => {
           assert.deepEqual(told[1], told[0])
           assert.deepEqual(told[2], told[0])
           assert.equal(told[0].sent, 0)
-          assert.equal(seen.names().filter((name) => name === 'callStart').length, seen.names().filter((name) => name === 'callEnd').length)
+          assert.ok(seen.records.every(({ outcome }) => outcome === 'error'))
         } finally {
           await other.destroy()
           await server.close()

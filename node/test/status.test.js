@@ -27,7 +27,7 @@ test('before anything is installed', () => {
   assert.equal(status.base.supported, true)
   assert.equal(status.patches[FETCH], 'not installed')
   assert.equal(status.patches[GUARD], 'not called')
-  assert.equal(status.options.coalesceMax, 16384)
+  assert.deepEqual(status.options, { disabled: false, observe: false })
 })
 
 test('install() and guardNodeHttp() are listed, and a dispatcher that was replaced since', () => {
@@ -37,29 +37,10 @@ test('install() and guardNodeHttp() are listed, and a dispatcher that was replac
   assert.equal(statusAfter('onewrite.install(); onewrite.uninstall()').patches[FETCH], 'not installed')
 })
 
-test('options of install() are those in force', () => {
-  const { options, patches } = statusAfter('onewrite.install({ coalesceMax: 100, connections: 1 }); onewrite.install({ nodelayDisabled: true })', { ONEWRITE_COALESCE_DISABLED: '1' })
-  assert.deepEqual(options, { disabled: false, nodelayDisabled: true, coalesceDisabled: true, hooksDisabled: false, observe: false, coalesceMax: 100 })
-  assert.equal(patches['socket.setNoDelay of each connection'], 'nodelayDisabled is true')
-})
-
-test('the switch that is the reason is named', () => {
+test('options of install() are those in force, and the switch that is the reason is named', () => {
+  const { options, patches, hooks } = statusAfter('onewrite.install({ observe: true, connections: 1 }); onewrite.install({ onTiming () {} })')
+  assert.deepEqual([options, hooks], [{ disabled: false, observe: true }, 1])
+  assert.equal(patches['socket.setNoDelay of each connection'], 'observe is true')
   const off = statusAfter('onewrite.install()', { ONEWRITE_DISABLED: 'yes' })
-  assert.deepEqual([off.enabled, off.offBecause], [false, 'ONEWRITE_DISABLED is set'])
-  for (const state of Object.values(off.patches)) assert.equal(state, 'ONEWRITE_DISABLED is set')
-  const { enabled, patches } = statusAfter('onewrite.guardNodeHttp()', { ONEWRITE_NODELAY_DISABLED: '1', ONEWRITE_COALESCE_DISABLED: 'on', ONEWRITE_HOOKS_DISABLED: 'TRUE' })
-  assert.equal(enabled, true)
-  assert.deepEqual(Object.values(patches).filter((state) => / is (set|true)$/.test(state)), [
-    'ONEWRITE_NODELAY_DISABLED is set', 'nodelayDisabled is true', 'coalesceDisabled is true', 'hooksDisabled is true'
-  ])
-})
-
-test('install() takes options and hooks that a class has as getters', () => {
-  const { options, hooks } = statusAfter(`
-    class Options {
-      get coalesceMax () { return 100 }
-      get onTiming () { return () => {} }
-    }
-    onewrite.install(new Options())`)
-  assert.deepEqual([options.coalesceMax, hooks], [100, 1])
+  assert.deepEqual([off.enabled, off.offBecause, off.patches[FETCH]], [false, 'disabled is true', 'disabled is true'])
 })

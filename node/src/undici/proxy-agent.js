@@ -44,6 +44,7 @@ function withFactories (options) {
   const clientFactory = (/** @type {any} */ origin, /** @type {any} */ poolOptions) =>
     new TunnelPool(origin, poolOptions, config)
   return withoutOurs(options, {
-    factory: options.factory ?? factoryFor(config), clientFactory: options.clientFactory ?? clientFactory
+    ...(options.factory ? null : { factory: factoryFor(config) }),
+    ...(options.clientFactory === undefined ? { clientFactory } : null)
   })
 }
