@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -29,6 +30,31 @@ def test_ci_runs_lint_package_and_test() -> None:
     assert tracked("--stage", ".ci/run")[0].startswith("100755")
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
     assert lines[-3:] == ["make lint", "make package", "exec make test"], "the summary of the tests is the last thing it prints"
+
+
+@pytest.mark.parametrize(
+    ("status", "cases", "printed"),
+    [
+        (0, "<testcase name='a'/><testcase name='b'><skipped message='no Ruby 2'/></testcase>", "1 passed, 0 failed, 1 skipped"),
+        (0, "<testcase name='a'><flakyFailure/></testcase>", "unsteady: test-x: a\n\n0 cases do not apply"),
+        (1, "<testcase name='a'><failure/></testcase>", "failed: test-x: a\n"),
+        (1, "<testcase name='a'/>", "failed: test-x: status 1 outside its tests"),
+        (0, "", "failed: test-x: no test ran"),
+    ],
+)  # fmt: skip
+def test_the_summary_of_a_run(status: int, cases: str, printed: str, tmp_path: Path) -> None:
+    for folder in (".ci", "build/steps", "build/logs", "build/reports/test-x"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "summary", tmp_path / ".ci")
+    (tmp_path / "build/steps/test-x").write_text(f"{status} 12 20\n")
+    (tmp_path / "build/logs/test-x.log").touch()
+    (tmp_path / "build/reports/test-x/x.xml").write_text(f"<testsuite>{cases}</testsuite>")
+    for steps in (["test-x"], ["test-x", "test-missing"]):
+        done = subprocess.run([tmp_path / ".ci" / "summary", *steps], capture_output=True, text=True, check=False)
+        assert printed in done.stdout or "test-missing" in steps
+        assert ("failed: test-missing: did not run" in done.stdout) == ("test-missing" in steps)
+        failed = int(re.findall(r"^\d+ passed, (\d+) failed, \d+ skipped$", done.stdout.splitlines()[-1])[0])
+        assert (done.returncode != 0) == (failed > 0) == ("failed:" in done.stdout)
 
 
 @pytest.mark.parametrize("ecosystem", MANIFESTS)
