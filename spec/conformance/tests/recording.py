@@ -119,12 +119,12 @@ def recorded(contract: list[Case]) -> dict[str, tuple[str, Case]]:
 def main(folders: list[str]) -> None:
     from test_mutants import MUTANTS
 
-    cases, requirements, faults = load_all()
+    cases, _, faults = load_all()
     assert not faults, faults
     wanted = dict.fromkeys(mutant.path for mutant in MUTANTS)
     lines = dict.fromkeys(wanted, "")
     for folder in folders:
-        with Judge(of_command(folder), [few(case) for case in cases], requirements, only=list(wanted)) as judge:
+        with Judge(of_command(folder), [few(case) for case in cases], only=list(wanted)) as judge:
             for path, run in judge.by_path.items():
                 if lines[path] or judge.why_not(run):
                     continue

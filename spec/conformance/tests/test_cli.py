@@ -49,13 +49,3 @@ def test_noise_is_a_driver_fault(tmp_path: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "DRIVER FAULT driver" in printed
     assert "noise: stdout carried something that is no protocol message" in printed
-
-
-def test_a_probe_tries_each_kind_and_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--probe", shlex.join([*JOINED, "odd"])]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("a refused connection is an error of kind connect") == 2
-    assert "  judged on API 0 of 1, " in printed
-    assert "patched: skipped: http.client has only itself" in printed
-    assert "unknown capabilities, which count for nothing: odd" in printed
-    assert main(["--probe", f"{sys.executable} -c 'print(1)'"]) == 1

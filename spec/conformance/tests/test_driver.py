@@ -105,7 +105,7 @@ def test_a_hung_driver_fails_its_run_and_the_next_run_has_a_new_one(tmp_path: Pa
         Case("TCP-1", "a-silent", "hangs", [{"request": {"path": "/hang"}}], schemes=["http"]),
         Case("TCP-1", "b-then", "goes on", [{"request": {"path": "/x"}}], schemes=["http"]),
     ]
-    with Judge(Adapter("toy", toy(tmp_path, program)), cases, {}, clients=["onewrite"]) as judge:
+    with Judge(Adapter("toy", toy(tmp_path, program)), cases, clients=["onewrite"]) as judge:
         judge.driver("onewrite", {}).timeout_s = 1.0  # not the next one's, which has to start
         first, second = judge.results()
     assert (first.status, second.status) == (Status.FAULT, Status.OK)

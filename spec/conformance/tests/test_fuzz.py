@@ -30,7 +30,7 @@ def test_a_scenario_is_a_valid_case(raw: dict[str, Any]) -> None:
 
 def hunted(broken: str, count: int) -> Part:
     found = Part("joined", "onewrite")
-    with Judge(joined_client(broken), [], {}) as judge:
+    with Judge(joined_client(broken), []) as judge:
         hunt(Fuzzer(judge, "onewrite"), count, 3, found)
     return found
 
@@ -42,7 +42,7 @@ def test_a_client_is_equal_to_itself() -> None:
 
 def test_a_script_that_stock_never_ends_is_skipped() -> None:
     raw = {"open": {}, "server": {}, "schemes": ["http"], "routes": ["direct"], "do": [{"request": {"path": "/"}}]}
-    with Judge(joined_client("hung stock"), [], {}) as judge:
+    with Judge(joined_client("hung stock"), []) as judge:
         both = Fuzzer(judge, "onewrite")
         judge.driver("stock", {}).timeout_s = 0.5
         with pytest.raises(DriverSkipped, match="stock: no reply to `request`"):
@@ -57,10 +57,10 @@ def test_what_is_broken_differs_and_is_kept(
         monkeypatch.setattr(fuzzer, limit, 1)
     ((raw, text),) = hunted(broken, 150).differ
     assert said in text
-    with Judge(joined_client(), [], {}) as judge:
+    with Judge(joined_client(), []) as judge:
         run = Fuzzer(judge, "onewrite").run(raw)
     file = keep(tmp_path, "joined", run, text)
     (case,) = read_cases([file])
     assert (case.do, case.server, case.even) == (run.case.do, run.case.server, ["boundary", "given_up"])
-    with Judge(joined_client(broken), [case], {}, clients=["onewrite"]) as judge:
+    with Judge(joined_client(broken), [case], clients=["onewrite"]) as judge:
         assert [one.problems != [] for one in judge.results()] == [True]

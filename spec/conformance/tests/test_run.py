@@ -72,7 +72,7 @@ def case(name: str = "a-case") -> Case:
 
 
 def judged(adapter: Adapter, cases: list[Case], *, whole: bool = False, also: tuple[str, ...] = ()) -> list[Result]:
-    with Judge(adapter, cases, {}, clients=None if whole else ["onewrite", *also], stock=False) as judge:
+    with Judge(adapter, cases, clients=None if whole else ["onewrite", *also], stock=False) as judge:
         results = list(judge.results())
         judge.finish(results)
     return results
@@ -111,7 +111,7 @@ def test_a_known_failure_that_passed_once_is_not_yet_stale(tmp_path: Path) -> No
     # It passes in the round of all, and fails when the passing line is run again.
     adapter = toy(tmp_path, 0)
     adapter.known = KnownFailures(file)
-    with Judge(adapter, [case()], {}, stock=False) as judge:
+    with Judge(adapter, [case()], stock=False) as judge:
         results = list(judge.results())
         (tmp_path / "left").write_text("1")
         judge.finish(results)
@@ -123,7 +123,7 @@ def test_a_client_over_a_second_base_library_stands_beside_the_kind_it_is_judged
         "toy", ["toy"], second={"all": Second("onewrite", "a"), "wire": Second("patched", "w", ("WIRE",))}
     )
     wire, time = (Case(of, name, name, []) for name, of in (("a", "WIRE-1"), ("b", "TIME-1")))
-    judge = Judge(adapter, [wire, time], {}, stock=False)
+    judge = Judge(adapter, [wire, time], stock=False)
     assert [run.path.split("/")[2:4] for run in judge.by_path.values() if run.scheme == "http"] == [
         ["a", "onewrite"], ["a", "patched"], ["a", "all"], ["a", "wire"],
         ["b", "onewrite"], ["b", "patched"], ["b", "all"],
@@ -146,7 +146,7 @@ def test_shares_hold_every_run_once(tmp_path: Path, jobs: int) -> None:
     adapter = toy(tmp_path, 0)
     cases = [case(f"a-{number}") for number in range(30)] + [case("b-env")]
     cases[-1].env = {"ONEWRITE_DISABLED": "true"}
-    judge = Judge(adapter, cases, {}, clients=["onewrite"])
+    judge = Judge(adapter, cases, clients=["onewrite"])
     shares = shares_of(judge.by_path.values(), "toy", jobs)
     assert len(shares) == jobs
     results = [one for done in judge_all({"toy": judge}, shares, jobs) for one in done]
@@ -159,7 +159,7 @@ def test_the_brief_list_has_each_case_once_and_each_combination(tmp_path: Path) 
     for one in cases:
         one.schemes, one.routes = ["http", "https"], ["direct", "forward"]
     cases[0].needs = ["a-thing-that-the-toy-lacks"]
-    with Judge(toy(tmp_path, 0), cases, {}, stock=False) as judge:
+    with Judge(toy(tmp_path, 0), cases, stock=False) as judge:
         runs, each = brief(judge), brief(judge, each_client=True)
         assert runs == brief(judge)
         results = list(judge.results(run.path for run in runs))
@@ -176,7 +176,7 @@ def test_a_killed_judge_leaves_no_process(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\nfrom test_run import case, judge_all, shares_of, toy, Judge\n"
         "if __name__ == '__main__':\n"
         "    adapter, cases = toy(Path(sys.argv[1]), 10_000), [case(f'case-{n}') for n in range(2000)]\n"
-        "    judge = Judge(adapter, cases, {}, clients=['onewrite'])\n"
+        "    judge = Judge(adapter, cases, clients=['onewrite'])\n"
         "    for _ in judge_all({'toy': judge}, shares_of(judge.by_path.values(), 'toy', 100), 2):\n"
         "        print('one', flush=True)\n"
     )
@@ -270,6 +270,6 @@ def test_a_pause_begins_when_the_tap_has_done_its_part(monkeypatch: pytest.Monke
     one = case()
     one.server = {"answers": [{"then": "unsolicited"}]}
     one.do, one.expect = [{"request": {}}, {"pause_ms": 1}, {"request": {}}], {}
-    with Judge(joined_client(), [one], {}, clients=["onewrite"]) as judge:
+    with Judge(joined_client(), [one], clients=["onewrite"]) as judge:
         assert len(list(judge.results())) == 1
     assert asked[1] > closed[0]

@@ -19,7 +19,6 @@ from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command
 from onewrite_conformance.run.judge import Judge
 from onewrite_conformance.run.parallel import Share, brief, judge_all, shares_of
-from onewrite_conformance.run.probe import probe
 from onewrite_conformance.run.result import Result, Status
 
 __all__ = ["main"]
@@ -40,7 +39,6 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
         metavar="COMMAND",
         help="a driver that speaks PROTOCOL.md: a command, or a folder with driver/run. May be repeated",
     )
-    who.add_argument("--probe", metavar="COMMAND", help="try this driver, and say what it would be judged on")
     who.add_argument(
         "--client",
         action="append",
@@ -76,7 +74,6 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     how = parser.add_argument_group("output")
     how.add_argument("--trace", action="store_true", help="print bytes, times and segments of every run")
     how.add_argument("--quiet", action="store_true", help="no progress line")
-    how.add_argument("--timeout", type=float, default=30.0, metavar="S", help="silence allowed to a driver (30)")
     how.add_argument("--reports", type=Path, help="folder for JUnit files (default $ONEWRITE_REPORTS)")
     how.add_argument(
         "--compliance", type=Path, metavar="FILE", help="run each case once by each client, and write the matrix"
@@ -108,9 +105,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
     if not cases:
         return 2
-    if options.probe:
-        return 0 if probe(of_command(options.probe), cases, _print) else 1
-    results = _run(options, cases, requirements, folder)
+    results = _run(options, cases, folder)
     if options.compliance:
         stock = {one.name: one.stock for one in _adapters(options) if one.stock}
         write_compliance(results, requirements, stock, options.compliance)
@@ -126,7 +121,7 @@ def _contract_results(faults: list[str], requirements: dict[str, Requirement], c
     """The faults of texts and cases as one result."""
     title = f"{len(requirements)} requirements and {len(cases)} cases agree"
     status = Status.DEVIATES if faults else Status.OK
-    return [Result("contract", "contract", "contract", "", "", "", "", "MUST", status, faults, title=title)]
+    return [Result("contract", "contract", "contract", "", "", "", "", status, faults, title=title)]
 
 
 def _list(cases: list[Case]) -> int:
@@ -149,21 +144,17 @@ def _adapters(options: argparse.Namespace) -> list[Adapter]:
     return adapters
 
 
-def _run(
-    options: argparse.Namespace, cases: list[Case], requirements: dict[str, Requirement], folder: Path
-) -> list[Result]:
+def _run(options: argparse.Namespace, cases: list[Case], folder: Path) -> list[Result]:
     """Judge the chosen adapters, `--jobs` shares at a time; then what failed again, alone."""
     judges = {
         adapter.name: Judge(
             adapter,
             cases,
-            requirements,
             clients=options.client,
             only=options.case,
             stock=not options.no_stock and (not options.brief or options.compliance is not None),
             whole=not options.brief and options.script is None,
             trace=_print if options.trace else None,
-            timeout_s=options.timeout,
         )
         for adapter in _adapters(options)
     }

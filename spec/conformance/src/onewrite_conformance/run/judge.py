@@ -10,7 +10,6 @@ from functools import partial
 from onewrite_conformance.checks.outcome import judge
 from onewrite_conformance.checks.verdict import Verdict
 from onewrite_conformance.contract.cases import Case, Run, within
-from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped, unknown_capabilities
 from onewrite_conformance.run.adapters import Adapter
 from onewrite_conformance.run.play import play
@@ -20,7 +19,7 @@ from onewrite_conformance.run.same import compare
 __all__ = ["Judge"]
 
 MOST_AGAIN = 20  # more failures than this are not judged again: they are no bad luck
-UNSETTLED = frozenset({Status.DEVIATES, Status.FAULT, Status.WARNS})
+UNSETTLED = frozenset({Status.DEVIATES, Status.FAULT})
 
 
 class Judge:
@@ -30,7 +29,6 @@ class Judge:
         self,
         adapter: Adapter,
         cases: list[Case],
-        requirements: dict[str, Requirement],
         *,
         clients: list[str] | None = None,
         only: list[str] | None = None,
@@ -40,7 +38,7 @@ class Judge:
         timeout_s: float = 30.0,
     ) -> None:
         """`whole`: all runs are judged, so that a known failure which does not show is stale."""
-        self.adapter, self.requirements = adapter, requirements
+        self.adapter = adapter
         self.cases = sorted(cases, key=lambda case: sorted(case.env.items()))
         self.clients = clients
         self.only = only
@@ -171,7 +169,7 @@ class Judge:
         """Faults of the known-failures file, as failing results. Without all runs nothing can be said of its lines."""
         faults = self.adapter.known.faults + (self.adapter.known.stale(set(self.by_path)) if self.whole else [])
         return [
-            Result(self.adapter.name, "known-failures", "known-failures", "", "", "", "", "MUST", Status.STALE, [fault])
+            Result(self.adapter.name, "known-failures", "known-failures", "", "", "", "", Status.STALE, [fault])
             for fault in faults
         ]
 
@@ -188,7 +186,6 @@ class Judge:
             run.scheme,
             run.route,
             run.case.of,
-            self.requirements[run.case.of].level if run.case.of in self.requirements else "MUST",
             Status.OK,
             title=run.case.title,
             # A plain command usually has a stock client alone.
@@ -221,7 +218,7 @@ class Judge:
             ours, stock = partial(self.driver, run.client, run.case.env), partial(self.driver, "stock", {})
             verdict.problems += compare(run, ours, stock, facets, self._trace)
         if verdict.problems:
-            result.status = Status.DEVIATES if result.level == "MUST" else Status.WARNS
+            result.status = Status.DEVIATES
         elif verdict.doubts:
             result.status = Status.CANNOT_TELL
         result.problems, result.notes = verdict.problems, verdict.doubts + verdict.notes
@@ -232,7 +229,7 @@ class Judge:
         line = self.adapter.known.find(result.path)
         if line is None:
             return
-        if result.status in (Status.DEVIATES, Status.WARNS, Status.FAULT):
+        if result.status in UNSETTLED:
             line.failed.append(result.path)
             result.status = Status.KNOWN
             result.notes.append(f"known: {line.reason}")

@@ -11,8 +11,7 @@ class Status:
     """The states of a result."""
 
     OK = "ok"
-    DEVIATES = "deviates"  # a MUST is broken
-    WARNS = "warns"  # a SHOULD or MAY is not followed
+    DEVIATES = "deviates"
     NOT_APPLICABLE = "not applicable"  # the driver has no such capability
     CANNOT_TELL = "cannot tell"  # the judge could not see it
     FAULT = "driver fault"  # hung, noisy, crashed: nothing is known of the library
@@ -34,7 +33,6 @@ class Result:
     scheme: str
     route: str
     of: str  # the requirement
-    level: str
     status: str
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
