@@ -19,7 +19,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(pathlib.Path(__file__)
 os.environ.setdefault("EVENTLET_NO_GREENDNS", "yes")
 
 import onewrite
-from httpx_clients import RUNTIMES, WAYS
+import onewrite.httpx
 from tap import Answer, Tap, ok
 
 
@@ -70,24 +70,20 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture(autouse=True)
 def uninstalled() -> typing.Iterator[None]:
     """A test begins with nothing installed. What it has installed is undone after it."""
-    both = [onewrite._install, *filter(None, [sys.modules.get("onewrite._httpcore.install")])]
-    assert not [one.__name__ for one in both if one.installations.active]
     yield
-    for one in both:
-        one.uninstall()
+    places = sys.modules.get("onewrite._places")
+    if places is not None:
+        places._kept.clear()  # what own managers need stays in a program
+    onewrite.uninstall()
+    onewrite.httpx.uninstall()
 
 
 @pytest.fixture
-def installed() -> None:
-    onewrite.install()
-
-
-@pytest.fixture
-def recorded() -> list[onewrite.Timing]:
-    """install() with on_timing and no listener: what it has recorded."""
-    timings: list[onewrite.Timing] = []
-    onewrite.install(on_timing=timings.append)
-    return timings
+def recorded() -> list[onewrite.Record]:
+    """install() with a hook: what it has recorded."""
+    records: list[onewrite.Record] = []
+    onewrite.install(on_timing=records.append)
+    return records
 
 
 @pytest.fixture(params=["own", "installed"])
@@ -97,20 +93,3 @@ def library(request: pytest.FixtureRequest) -> typing.Any:
         return onewrite
     onewrite.install()
     return urllib3
-
-
-#: Of both asynchronous runtimes each goes one way: they share all code but that which awaits.
-PAIRS = [("blocking", "own"), ("blocking", "installed"), ("asyncio", "installed"), ("trio", "own")]
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    names = {"runtime", "way"} & set(metafunc.fixturenames)
-    marked = {
-        name for mark in metafunc.definition.iter_markers("parametrize") for name in names if name in mark.args[0]
-    }
-    if len(names) == 2 and not marked:
-        metafunc.parametrize(("runtime", "way"), PAIRS)
-    else:
-        for name, values in (("runtime", RUNTIMES), ("way", WAYS)):
-            if name in names and name not in marked:
-                metafunc.parametrize(name, values)

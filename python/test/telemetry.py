@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import typing
 
-from opentelemetry.sdk._logs import LoggerProvider, export
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -25,7 +24,7 @@ class Point(typing.NamedTuple):
 
 
 class Telemetry:
-    """The three providers, and what was exported."""
+    """The providers, and what was exported."""
 
     def __init__(self) -> None:
         self._spans = InMemorySpanExporter()
@@ -34,22 +33,9 @@ class Telemetry:
         self.tracer = self.tracer_provider.get_tracer("test")
         self._reader = InMemoryMetricReader()
         self.meter_provider = MeterProvider([self._reader], shutdown_on_exit=False)
-        # Its name before 1.39.
-        named = "InMemoryLogRecordExporter" if hasattr(export, "InMemoryLogRecordExporter") else "InMemoryLogExporter"
-        self._logs: typing.Any = getattr(export, named)()
-        self.logger_provider = LoggerProvider(shutdown_on_exit=False)
-        self.logger_provider.add_log_record_processor(export.SimpleLogRecordProcessor(self._logs))
-
-    @property
-    def ours(self) -> dict[str, typing.Any]:
-        """The arguments for ``onewrite.opentelemetry.listener``."""
-        return {"meter_provider": self.meter_provider, "logger_provider": self.logger_provider}
 
     def spans(self) -> list[ReadableSpan]:
         return list(self._spans.get_finished_spans())
-
-    def logs(self) -> list[typing.Any]:
-        return [one.log_record for one in self._logs.get_finished_logs()]
 
     def metrics(self, scope: str = "onewrite") -> dict[str, list[Point]]:
         """The data points of each metric of *scope*."""
@@ -73,4 +59,3 @@ class Telemetry:
     def close(self) -> None:
         self.tracer_provider.shutdown()
         self.meter_provider.shutdown()
-        self.logger_provider.shutdown()

@@ -1,8 +1,11 @@
-"""install() reaches classes that others bound earlier, can be undone, and refuses what it does not know."""
+"""What install() reaches, what uninstall() gives back, and who else may be there."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -11,338 +14,300 @@ import typing
 import pytest
 import urllib3
 import urllib3.connection
+import urllib3.connectionpool
 
 import onewrite
-import onewrite.requests
-from onewrite import _base_version as _base
-from onewrite import _install
-from tap import Peer, Seen, mode, reply
+import onewrite.httpx
+from onewrite import _base_version
+from tap import mode
+
+BODY = b"x" * 200
 
 
-class BoundEarlier(urllib3.connection.HTTPConnection):
-    """A subclass made before install(), as in botocore, docker and vcrpy."""
+def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if "ONEWRITE" not in name}
+    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
+    return subprocess.run(
+        command, env={**clean, **environment}, capture_output=True, text=True, timeout=100, check=False
+    )
 
 
-def originals() -> list[typing.Any]:
-    return [owner.__dict__[name] for owner, name, _ in _install._PLACES]
+def post(http: typing.Any, url: str, count: int = 20) -> None:
+    for _ in range(count):
+        assert http.request("POST", url, body=BODY).data == b"ok"
 
 
-def test_each_method_is_replaced_once() -> None:
-    before = originals()
-    onewrite.install(on_timing=print)
-    first = originals()
-    onewrite.install(coalesce_max=100)
-    assert originals() == first
-    onewrite.uninstall()
-    onewrite.uninstall()
-    assert originals() == before
-
-
-def test_own_classes_patch_nothing() -> None:
-    program = """
-import urllib3.connection, urllib3.connectionpool, onewrite
-classes = urllib3.connection.HTTPConnection, urllib3.connectionpool.HTTPConnectionPool, urllib3.PoolManager
-before = [dict(vars(cls)) for cls in classes]
-onewrite.PoolManager(on_timing=print)
-onewrite.uninstall()
-assert [dict(vars(cls)) for cls in classes] == before
-"""
-    subprocess.run([sys.executable, "-c", program], timeout=60, check=True)
-
-
-def wrapped(owner: typing.Any, name: str, seen: list[str]) -> typing.Any:
-    """Wraps a method as a tracer does that comes after install()."""
-    below = getattr(owner, name)
-
-    def tracing(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        seen.append(name)
-        return below(*args, **kwargs)
-
-    return tracing
-
-
-@pytest.mark.parametrize("hooks", [False, True])
-def test_a_wrapper_put_on_after_install_stays(hooks: bool, tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pools_and_connections_that_were_there_before(tap: typing.Any) -> None:
     server = tap()
-    seen: list[str] = []
-    timings: list[onewrite.Timing] = []
-    connection, pool = urllib3.connection.HTTPConnection, urllib3.HTTPConnectionPool
-    more = {"on_timing": timings.append} if hooks else {}
-    http = urllib3.PoolManager(maxsize=1)
-
-    def rounds() -> int:
-        del server.seen[:], seen[:], timings[:]
-        for _ in range(20):
-            http.request("POST", server.url(), body=b"x" * 200)
-        assert seen.count("urlopen") == seen.count("request") == 20
-        return mode(one.segments for one in server.seen)
-
-    with monkeypatch.context() as patching:
-        onewrite.install(**more)
-        for owner, name in (
-            (pool, "urlopen"),
-            (connection, "request"),
-            (connection, "send"),
-            (connection, "connect"),
-        ):
-            patching.setattr(owner, name, wrapped(owner, name, seen))
-        assert (rounds(), len(timings)) == (1, 20 * hooks)
-        onewrite.uninstall()
-        assert (rounds(), len(timings)) == (2, 0), "urllib3's own behaviour, the tracer in it"
-        for _ in range(2):
-            onewrite.install(**more)
-            assert (rounds(), len(timings)) == (1, 20 * hooks)
-            assert all(one.attempts[0].writes == 1 for one in timings), "once, not twice"
-            onewrite.uninstall()
-        assert rounds() == 2
-        http.clear()
-        # The tracer is removed and restores onewrite's method.
-    onewrite.install(**more)
-    del server.seen[:]
-    for _ in range(20):
-        http.request("POST", server.url(), body=b"x" * 200)
+    http = urllib3.PoolManager()
+    post(http, server.url(), 1)
+    conn = http.connection_from_url(server.url()).pool.queue[-1]  # type: ignore[union-attr]
+    records: list[onewrite.Record] = []
+    remove = onewrite.install(on_timing=records.append)
+    post(http, server.url())
+    assert http.connection_from_url(server.url()).pool.queue[-1] is conn  # type: ignore[union-attr]
+    assert type(conn) is urllib3.connection.HTTPConnection
     assert mode(one.segments for one in server.seen) == 1
-    http.clear()
+    assert {(record.reused, record.conn_requests) for record in records} == {(True, None)}  # not known, not wrong
+    assert len(records) == 20
+    remove()
+    post(http, server.url(), 1)
+    assert len(records) == 20
+    assert len(onewrite.status()["patches"]) <= 4
+    onewrite.uninstall()
+    post(http, server.url())
+    assert mode(one.segments for one in server.seen[-20:]) == 2
+    assert server.connections == 1
 
 
-@pytest.mark.parametrize("end", ["removed", "uninstalled"])
-@pytest.mark.parametrize("read", [False, True])
-def test_a_call_reports_to_the_hooks_of_its_start(read: bool, end: str, tap: typing.Any) -> None:
+def test_hooks_add_and_each_is_removed_by_itself(tap: typing.Any) -> None:
     server = tap()
-    early: list[onewrite.Timing] = []
-    late: list[onewrite.Timing] = []
-    installation = onewrite.install(on_timing=early.append)
-    response = urllib3.PoolManager().request("GET", server.url("/streamed"), preload_content=False)
-    if end == "removed":
-        installation.remove()
-        onewrite.install(on_timing=late.append)
-    else:
-        onewrite.uninstall()
-    assert not early
-    if read:
-        assert response.read() == b"ok"
-    else:
-        response.close()
-    assert [one.outcome for one in early] == ["ok"]
-    assert early[0].wait_ns
-    assert bool(early[0].receive_ns) == read
-    assert not late
+    got: dict[str, list[onewrite.Record]] = {"a": [], "b": [], "own": []}
+    remove_a = onewrite.install(on_timing=got["a"].append)
+    remove_b = onewrite.install(on_timing=got["b"].append)
+    onewrite.install(on_timing=got["b"].append)  # twice is once
+    own = onewrite.PoolManager(on_timing=got["own"].append)
+    post(own, server.url(), 1)
+    assert [len(records) for records in got.values()] == [1, 1, 1]
+    post(urllib3.PoolManager(), server.url(), 1)
+    assert [len(records) for records in got.values()] == [2, 2, 1]
+    remove_a()
+    remove_a()
+    post(own, server.url(), 1)
+    remove_b()
+    post(own, server.url(), 1)
+    assert [len(records) for records in got.values()] == [2, 3, 3]
+    own.clear()
 
 
-def test_a_request_under_way_during_uninstall_has_its_record(tap: typing.Any) -> None:
-    arrived, go_on = threading.Event(), threading.Event()
+def test_an_own_manager_leaves_the_others_alone(tap: typing.Any, authority: typing.Any) -> None:
+    server, secure = tap(), tap(tls=True)
+    records: list[onewrite.Record] = []
+    own = onewrite.PoolManager(on_timing=records.append, ca_certs=authority.pem)
+    stock = urllib3.PoolManager(ca_certs=authority.pem)
+    for one in (server, secure):
+        for http, segments in ((own, 1), (stock, 2)):
+            post(http, one.url())
+            assert mode(seen.segments for seen in one.seen[-20:]) == segments
+    assert len(records) == 40
+    onewrite.uninstall()  # is not about own managers
+    post(own, server.url())
+    assert mode(seen.segments for seen in server.seen[-20:]) == 1
+    pool = own.connection_from_url(server.url())
+    assert type(pool) is urllib3.HTTPConnectionPool
+    assert type(pool.pool.queue[-1]) is urllib3.connection.HTTPConnection
+    for http in (own, stock):
+        http.clear()
 
-    def answering(peer: Peer, seen: Seen) -> None:
-        arrived.set()
-        assert go_on.wait(30)
-        peer.send(reply())
 
-    server = tap(answering)
-    timings: list[onewrite.Timing] = []
-    onewrite.install(on_timing=timings.append)
-    thread = threading.Thread(target=urllib3.PoolManager().request, args=("GET", server.url()))
-    thread.start()
-    try:
-        assert arrived.wait(30)
-    finally:
-        onewrite.uninstall()
-        go_on.set()
-        thread.join(30)
-    assert [one.outcome for one in timings] == ["ok"]
+def test_observe(tap: typing.Any) -> None:
+    server = tap()
+    records: list[onewrite.Record] = []
+    onewrite.install(on_timing=records.append, observe=True)
+    http = urllib3.PoolManager(socket_options=[])
+    post(http, server.url(), 1)
+    sock = http.connection_from_url(server.url()).pool.queue[-1].sock  # type: ignore[union-attr]
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0
+    assert [record.writes for record in records] == [2]
+    assert onewrite.status()["options"] == {"disabled": False, "observe": True, "quickack": False}
+    onewrite.install(observe=False, quickack=True)
+    post(http, server.url(), 1)
+    assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert records[-1].writes == 1
+    for name in ("observe", "quickack"):
+        with pytest.raises(TypeError, match=name):
+            onewrite.PoolManager(**{name: "yes"})
+
+
+def test_the_kill_switch(tap: typing.Any) -> None:
+    server = tap()
+    program = (
+        "import sys, urllib3, onewrite, onewrite.requests, onewrite.httpx\n"
+        "before = dict(vars(urllib3.connection.HTTPConnection))\n"
+        "onewrite.install(on_timing=print); onewrite.httpx.install(print)\n"
+        "for http in (urllib3.PoolManager(), onewrite.PoolManager(on_timing=print)):\n"
+        "    for _ in range(20): http.request('POST', sys.argv[1], body=b'x' * 200)\n"
+        "assert dict(vars(urllib3.connection.HTTPConnection)) == before\n"
+        "print(onewrite.status()['off_because'])\n"
+    )
+    done = run(program, server.url(), ONEWRITE_DISABLED="yes", ONEWRITE_QUICKACK="perhaps")
+    assert done.stdout == "ONEWRITE_DISABLED is set\n", done.stderr
+    assert "ONEWRITE_QUICKACK='perhaps' is ignored" in done.stderr
+    assert mode(one.segments for one in server.seen) == 2
+
+
+def test_wrappers_have_the_signatures_of_what_they_wrap() -> None:
+    cls = urllib3.connection.HTTPConnection
+    places = [(cls, "request"), (cls, "send"), (cls, "getresponse"), (urllib3.HTTPConnectionPool, "urlopen")]
+    before = [inspect.getfullargspec(getattr(owner, name)) for owner, name in places]
+    onewrite.install(on_timing=str)
+    assert [inspect.getfullargspec(getattr(owner, name)) for owner, name in places] == before
+
+
+@pytest.mark.parametrize(
+    ("version", "word"), [("1.25.11", "not supported"), ("3.0.0", "not supported"), ("2.14.900", "urllib3-future")]
+)
+def test_versions_that_are_refused(version: str, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_base_version, "VERSION", version)
+    for refused in (onewrite.install, onewrite.PoolManager):
+        with pytest.raises(onewrite.UnsupportedBaseError, match=word):
+            refused()
+    assert onewrite.status()["patches"] == []
+    assert not onewrite.status()["enabled"]
+
+
+def test_versions_that_are_supported(monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("1.26.0", "2.0.0a1", "2.8.1.dev4+g123abc.d20260101", "2.9"):
+        monkeypatch.setattr(_base_version, "VERSION", version)
+        assert _base_version.unsupported() is None, version
+    monkeypatch.delattr(urllib3.connectionpool.HTTPConnectionPool, "_put_conn")
+    with pytest.raises(onewrite.UnsupportedBaseError, match="_put_conn"):
+        onewrite.install()
 
 
 def test_installed_from_many_threads_at_once(tap: typing.Any) -> None:
-    """install() from many threads patches once; uninstall() from any of them undoes it."""
     server = tap()
-    for turn in range(10):
-        barrier = threading.Barrier(8)
-        failures: list[BaseException] = []
-        timings: list[onewrite.Timing] = []
-
-        def run(
-            act: typing.Callable[[], None],
-            barrier: threading.Barrier = barrier,
-            failures: list[BaseException] = failures,
-        ) -> None:
-            try:
-                barrier.wait(30)
-                act()
-            except BaseException as error:
-                failures.append(error)
-
-        def install(timings: list[onewrite.Timing] = timings) -> None:
-            onewrite.install(on_timing=timings.append).remove()
-            onewrite.install(coalesce_max=100)
-
-        for act in (install, onewrite.uninstall):
-            threads = [threading.Thread(target=run, args=(act,)) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(30)
-            assert not failures
-            if act is install:
-                installation = onewrite.install(on_timing=timings.append)
-                with urllib3.PoolManager() as http:
-                    for _ in range(20):
-                        http.request("POST", server.url(f"/{turn}"), body=b"x" * 200)
-                installation.remove()
-                assert len(timings) == 20, "one record for each"
-                assert all(one.attempts[0].writes == 1 for one in timings)
-                assert mode(one.segments for one in server.seen[-20:]) == 1
-
-
-def test_reaches_subclasses_bound_before(tap: typing.Any) -> None:
-    server = tap()
-
-    class Pool(urllib3.HTTPConnectionPool):
-        ConnectionCls = BoundEarlier
-
-    pool = Pool("127.0.0.1", server.port)
-    for _ in range(3):
-        onewrite.install()
-        for _ in range(20):
-            pool.request("POST", "/", body=b"x" * 200)
-        onewrite.uninstall()
-        assert mode(one.segments for one in server.seen[-20:]) == 1
-    for _ in range(20):
-        pool.request("POST", "/", body=b"x" * 200)
-    assert mode(one.segments for one in server.seen[-20:]) == 2
-    pool.close()
-
-
-# -- several installations ------------------------------------------------------------------------------
-
-
-class Events(onewrite.TimingListener):
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def on_event(self, event: onewrite.Event) -> None:
-        self.names.append(event.name)
-
-
-def test_hooks_add(tap: typing.Any) -> None:
-    """Each call's own are called, in the order of the calls, until they are removed; none ends another."""
-    server = tap()
-    order: list[str] = []
-    events = Events()
-    first = onewrite.install(on_timing=lambda timing: order.append("first"))
-    second = onewrite.install(on_timing=lambda timing: order.append("second"), listener=events)
-    http = urllib3.PoolManager()
-
-    def told() -> list[str]:
-        order.clear()
-        events.names.clear()
-        http.request("POST", server.url(), body=b"x")
-        return [*order, *("events" for _ in events.names[:1])]
-
-    assert told() == ["first", "second", "events"]
-    first.remove()
-    first.remove()
-    assert told() == ["second", "events"]
-    third = onewrite.install(on_timing=lambda timing: order.append("third"))
-    assert told() == ["second", "third", "events"]
-    second.remove()
-    assert told() == ["third"]
-    third.remove()
-    assert told() == []
-    assert onewrite.status().enabled
-    for _ in range(20):
-        http.request("POST", server.url(), body=b"x" * 200)
-    assert mode(one.segments for one in server.seen[-20:]) == 1, "what remains is one write"
-    http.clear()
-
-
-def test_an_option_that_is_left_out_stays_as_it_is() -> None:
-    onewrite.install(coalesce_max=100)
-    onewrite.install(quickack=True)
-    assert (onewrite.status().options["coalesce_max"], onewrite.status().options["quickack"]) == (100, True)
+    threads = [threading.Thread(target=onewrite.install) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    post(urllib3.PoolManager(), server.url())
+    assert mode(one.segments for one in server.seen) == 1
     onewrite.uninstall()
-    onewrite.install()
-    assert (onewrite.status().options["coalesce_max"], onewrite.status().options["quickack"]) == (16384, False)
+    assert onewrite.status()["patches"] == []
 
 
-@pytest.mark.parametrize("version", ["3.0.0", "1.25.11", "0.9", "2.25.904", "1.26.903", "nonsense"])
-def test_unknown_versions_are_refused_and_nothing_changes(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = originals()
-    monkeypatch.setattr(urllib3, "__version__", version)
-    with pytest.raises(onewrite.UnsupportedBaseError, match=r"urllib3"):
-        onewrite.install()
-    assert originals() == before
+@pytest.mark.parametrize("first", ["onewrite", "tracer"])
+def test_a_wrapper_that_stays_after_uninstall(first: str, tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = tap()
+    stock = urllib3.HTTPConnectionPool.urlopen
+    records: list[onewrite.Record] = []
+
+    def wrap() -> None:
+        below = urllib3.HTTPConnectionPool.urlopen
+        wrapper = functools.wraps(below)(lambda *args, **kwargs: below(*args, **kwargs))
+        monkeypatch.setattr(urllib3.HTTPConnectionPool, "urlopen", wrapper)
+
+    steps: dict[str, typing.Callable[[], object]] = {
+        "onewrite": lambda: onewrite.install(on_timing=records.append),
+        "tracer": wrap,
+    }
+    for name in (first, *(steps.keys() - {first})):
+        steps[name]()
+    http = urllib3.PoolManager()
+    post(http, server.url(), 2)
+    assert len(records) == 2
+    onewrite.uninstall()
+    post(http, server.url(), 2)
+    assert len(records) == 2
+    left = onewrite.status()["patches"]
+    assert left == (["urllib3.connectionpool.HTTPConnectionPool.urlopen"] if first == "onewrite" else [])
+    onewrite.install(on_timing=records.append)
+    post(http, server.url(), 2)
+    assert len(records) == 4, "once each"
+    monkeypatch.undo()
+    onewrite.uninstall()
+    assert urllib3.HTTPConnectionPool.urlopen is stock
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (urllib3.connection.HTTPConnection, "_new_conn"),
-        (urllib3.HTTPConnectionPool, "_put_conn"),
-        (urllib3.HTTPResponse, "_handle_chunk"),
-        (urllib3.PoolManager, "_new_pool"),
-    ],
-)
-def test_a_private_name_that_is_missing_is_refused_and_nothing_changes(
-    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = originals()
-    monkeypatch.setattr(_base, "_missing_name", _base._missing_name.__wrapped__)
-    monkeypatch.delattr(owner, name)
-    with pytest.raises(onewrite.UnsupportedBaseError, match=name):
-        onewrite.install()
-    assert originals() == before
+# -- imports, copies, forks -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", ["1.26.0", "1.26.20", "2.0.7", "2.99.1"])
-def test_versions_that_are_supported(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(urllib3, "__version__", version)
-    assert _base.unsupported() is None
+def test_urllib3_is_imported_by_the_program(tap: typing.Any) -> None:
+    server = tap()
+    program = (
+        "import sys, onewrite, onewrite.httpx, onewrite.opentelemetry\n"
+        "onewrite.install(on_timing=lambda record: print(record.writes))\n"
+        "onewrite.httpx.install(lambda record: print(record.status))\n"
+        "assert not {'urllib3', 'httpx', 'ssl', 'requests'} & set(sys.modules), sorted(sys.modules)\n"
+        "print(onewrite.status()['off_because'])\n"
+        "import urllib3, httpx\n"
+        "assert onewrite.status()['enabled']\n"
+        "urllib3.PoolManager().request('POST', sys.argv[1], body=b'x')\n"
+        "httpx.get(sys.argv[1], trust_env=False)\n"
+        "onewrite.uninstall(); onewrite.httpx.uninstall()\n"
+        "assert not any('onewrite' in type(finder).__module__ for finder in sys.meta_path)\n"
+    ).replace(", onewrite.opentelemetry", "")
+    done = run(program, server.url())
+    assert done.stdout.split() == ["urllib3", "is", "not", "imported", "yet", "1", "200"], done.stderr
 
 
-@pytest.mark.parametrize(
-    ("keywords", "error"),
-    [
-        ({"coalesce_max": 16385}, ValueError),
-        ({"quickack": "true"}, TypeError),
-        ({"on_timing": 3}, TypeError),
-        ({"listener": object()}, TypeError),
-    ],
-)
-@pytest.mark.parametrize(
-    "make",
-    [
-        onewrite.PoolManager,
-        lambda **keywords: onewrite.ProxyManager("http://localhost:3128", **keywords),
-        onewrite.requests.Adapter,
-        onewrite.install,
-    ],
-)
-def test_bad_options_in_code_are_refused_at_once(
-    make: typing.Any, keywords: dict[str, typing.Any], error: type[Exception]
-) -> None:
-    with pytest.raises(error, match=next(iter(keywords))):
-        make(**keywords)
+def test_an_unsupported_urllib3_that_is_imported_later_is_left_alone() -> None:
+    program = (
+        "import onewrite; onewrite.install()\n"
+        "import importlib.abc\n"
+        "import urllib3._version; urllib3\n"
+        "print(onewrite.status()['enabled'])\n"
+    )
+    patched = "import onewrite._errors, sys, types\n" + program.replace(
+        "import urllib3._version; urllib3",
+        "sys.modules['onewrite._places'] = places = types.ModuleType('onewrite._places')\n"
+        "def apply(hooks): raise onewrite.UnsupportedBaseError('too new')\n"
+        "places.apply, places.other_copy, places.applied, onewrite._places = apply, False, list, places\n"
+        "import urllib3",
+    )
+    done = run(patched)
+    assert done.stdout == "False\n", done.stderr
+    assert "too new" in done.stderr
 
 
-@pytest.mark.parametrize("make", [onewrite.requests.Adapter, onewrite.install])
-def test_an_option_that_does_not_exist_is_refused_at_once(make: typing.Any) -> None:
-    with pytest.raises(TypeError, match="no_such_option"):
-        make(no_such_option=True)
+def test_a_second_copy_stays_off(tap: typing.Any) -> None:
+    server = tap()
+    program = (
+        "import sys, urllib3, httpx\n"
+        "records = []\n"
+        "for _ in range(2):\n"
+        "    for name in [name for name in sys.modules if name.partition('.')[0] == 'onewrite']: del sys.modules[name]\n"
+        "    import onewrite, onewrite.httpx\n"
+        "    onewrite.install(on_timing=records.append); onewrite.install(); onewrite.httpx.install(records.append)\n"
+        "for _ in range(2): urllib3.PoolManager().request('POST', sys.argv[1], body=b'x')\n"
+        "onewrite.PoolManager().request('GET', sys.argv[1])\n"
+        "httpx.get(sys.argv[1], trust_env=False)\n"
+        "print(len(records), onewrite.status()['off_because'])\n"
+        "onewrite.uninstall()\n"
+        "urllib3.PoolManager().request('POST', sys.argv[1], body=b'x')\n"
+        "print(len(records))\n"
+    )
+    done = run(program, server.url())
+    assert done.stdout == "4 another copy of onewrite has patched urllib3\n5\n", done.stderr
+    assert done.stderr.count("stays off") == 2  # of urllib3, and of httpx
 
 
-@pytest.mark.parametrize("library", [urllib3, onewrite])
-def test_what_is_not_ours_is_refused_where_urllib3_refuses_it(library: typing.Any) -> None:
-    with library.PoolManager(no_such_option=True) as http, pytest.raises(TypeError, match="no_such_option"):
-        http.connection_from_url("http://h/")
+def test_a_session_that_was_used_before_the_fork(tap: typing.Any) -> None:
+    server = tap()
+    http = urllib3.PoolManager()
+    records: list[onewrite.Record] = []
+    onewrite.install(on_timing=records.append)
+    post(http, server.url(), 2)
+    child = os.fork()
+    if not child:
+        records.clear()
+        post(http, server.url(), 3)
+        os._exit(0 if [record.reused for record in records] == [True] * 3 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert len(records) == 2
 
 
-def test_the_kill_switch_leaves_urllib3_as_it_was() -> None:
-    program = """
-import urllib3, onewrite
-onewrite.install(on_timing=print)
-http = onewrite.PoolManager(on_timing=print)
-print(urllib3.connection.HTTPConnection.__init__.__module__)
-print(type(http.connection_from_url("http://h/")) is urllib3.HTTPConnectionPool)
-"""
-    environment = {**os.environ, "ONEWRITE_DISABLED": " Yes "}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, text=True, capture_output=True, check=True)
-    assert done.stdout.split() == ["urllib3.connection", "True"]
+# -- exporters ------------------------------------------------------------------------------------------
+
+
+def test_what_a_hook_starts_in_its_context_makes_no_record(tap: typing.Any) -> None:
+    import concurrent.futures
+    import contextvars
+
+    server = tap()
+    exports: list[concurrent.futures.Future[None]] = []
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+
+        def export(record: onewrite.Record) -> None:
+            urllib3.PoolManager().request("POST", server.url("/collector"), body=b"x")
+
+        def hook(record: onewrite.Record) -> None:
+            exports.append(executor.submit(contextvars.copy_context().run, export, record))
+
+        onewrite.install(on_timing=hook)
+        post(urllib3.PoolManager(), server.url(), 3)
+        for one in exports:
+            one.result()
+    assert len(exports) == 3

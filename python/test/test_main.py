@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import pathlib
@@ -31,39 +30,16 @@ def run(*arguments: str, cwd: pathlib.Path | None = None, **environment: str) ->
     )
 
 
-def test_status_says_what_is_patched() -> None:
+def test_status() -> None:
     done = run("-m", "onewrite", "status")
     assert done.returncode == 0, done.stderr
-    assert "urllib3.connection.HTTPConnection.__init__: patched" in done.stdout
+    assert "\n  urllib3.connection.HTTPConnection.request\n" in done.stdout
     found = json.loads(run("-m", "onewrite", "status", "--json").stdout)
     assert found["version"] == onewrite.__version__
-    assert found["enabled"]
-    assert found["off_because"] is None
+    assert (found["enabled"], found["off_because"]) == (True, None)
     assert found["base"] == {"name": "urllib3", "version": urllib3.__version__}
-    assert found["patches"]["urllib3.poolmanager.PoolManager.urlopen"] == "patched"
-
-
-def test_status_says_what_is_off() -> None:
     off = json.loads(run("-m", "onewrite", "status", "--json", ONEWRITE_DISABLED="yes").stdout)
-    assert not off["enabled"]
-    assert off["off_because"] == "ONEWRITE_DISABLED is set"
-    assert off["options"]["nodelay_disabled"]
-    assert set(off["patches"].values()) == {"stock"}
-
-
-def test_status_of_a_function_that_somebody_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "urllib3.poolmanager.PoolManager.urlopen"
-    onewrite.install(on_timing=print)
-    with monkeypatch.context() as patching:
-        below = urllib3.PoolManager.urlopen
-        wrapper = functools.wraps(below)(functools.partial(below))
-        patching.setattr(urllib3.PoolManager, "urlopen", wrapper)
-        assert onewrite.status().patches[name] == "patched"
-        onewrite.uninstall()
-        after = onewrite.status()
-        assert (after.off_because, after.patches[name]) == ("not installed", "idle")
-        assert after.patches["urllib3.connection.HTTPConnection.__init__"] == "stock"
-    onewrite.install()  # the wrapper is gone: what is below it can be put back
+    assert (off["enabled"], off["off_because"], off["patches"]) == (False, "ONEWRITE_DISABLED is set", [])
 
 
 PROGRAM = """
@@ -98,6 +74,63 @@ def test_run_starts_a_program(how: str, tap: typing.Any, tmp_path: pathlib.Path)
     assert done.stderr.count("POST http://127.0.0.1") == 20
 
 
+GREEN = """
+import sys
+if sys.argv[1] == "gevent":
+    from gevent import monkey; monkey.patch_all()
+else:
+    import eventlet; eventlet.monkey_patch()
+import urllib3
+http = urllib3.PoolManager(ca_certs=sys.argv[3])
+for _ in range(3):
+    print(http.request("POST", sys.argv[2], body=b"x" * 200).status)
+"""
+
+
+@pytest.mark.parametrize("kind", ["gevent", "eventlet"])
+def test_a_program_that_patches_the_standard_library_first(
+    kind: str, tap: typing.Any, authority: typing.Any, tmp_path: pathlib.Path
+) -> None:
+    pytest.importorskip(kind)
+    server = tap(tls=True)
+    (tmp_path / "app.py").write_text(GREEN)
+    done = run(
+        "-W", "ignore", "-m", "onewrite", "run", "--timing", "app.py", kind, server.url(), authority.pem, cwd=tmp_path
+    )
+    assert done.stdout == "200\n" * 3, done.stderr
+    assert done.stderr.count("POST https://") == 3
+    assert [one.records for one in server.seen] == [1, 1, 1]
+
+
+JOBS = """
+import concurrent.futures, atexit, pickle, sys
+
+def job(number):
+    return number * 2
+
+def at_end():
+    assert sys.modules["__main__"].job is job
+    print(pickle.loads(pickle.dumps(job))(21))
+
+if __name__ == "__main__":
+    atexit.register(at_end)
+    pool = concurrent.futures.ProcessPoolExecutor(1)
+    print(pool.submit(job, 4).result())
+"""
+
+
+@pytest.mark.parametrize("how", ["script", "module"])
+def test_main_is_the_programs_until_the_process_ends(how: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "jobs.py").write_text(JOBS)
+    done = run("-m", "onewrite", "run", *(["-m", "jobs"] if how == "module" else ["jobs.py"]), cwd=tmp_path)
+    assert done.stdout == "8\n42\n", done.stderr
+    for missing in (["-m", "not_there"], ["not_there.py"]):
+        done = run("-m", "onewrite", "run", *missing, cwd=tmp_path)
+        assert done.returncode == 1
+        assert "not_there" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 WORKERS = """
 import concurrent.futures, multiprocessing, sys
 import onewrite
@@ -107,7 +140,7 @@ def post(url):
     http = urllib3.PoolManager()
     for _ in range(20):
         http.request("POST", url, body=b"x" * 200)
-    return onewrite.status().enabled
+    return onewrite.status()["enabled"]
 
 if __name__ == "__main__":
     if sys.argv[2] == "fork":

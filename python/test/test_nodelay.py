@@ -5,8 +5,7 @@ from __future__ import annotations
 import enum
 import gc
 import socket
-import subprocess
-import sys
+import ssl
 import typing
 
 import pytest
@@ -14,7 +13,6 @@ import urllib3
 import urllib3.connection
 
 import onewrite
-from onewrite._wire import nodelay as _nodelay
 from tap import listening, reply
 
 KEEPALIVE = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -118,8 +116,9 @@ def test_the_users_list_is_left_as_it_was(tap: typing.Any) -> None:
     assert options == [KEEPALIVE]
 
 
-def test_unix_sockets_are_left_alone(library: typing.Any, tmp_path: typing.Any) -> None:
+def test_unix_sockets_are_left_alone(tmp_path: typing.Any) -> None:
     got: list[bytes] = []
+    onewrite.install(quickack=True)
 
     def answer(sock: socket.socket) -> None:
         got.append(sock.recv(65536))
@@ -127,12 +126,12 @@ def test_unix_sockets_are_left_alone(library: typing.Any, tmp_path: typing.Any) 
 
     listener = listening(answer, tmp_path / "socket")
 
-    class Unix(library.HTTPConnectionPool.ConnectionCls):  # type: ignore[misc]
+    class Unix(urllib3.connection.HTTPConnection):
         def connect(self) -> None:
             self.sock = socket.socket(socket.AF_UNIX)
             self.sock.connect(str(tmp_path / "socket"))
 
-    class Pool(library.HTTPConnectionPool):  # type: ignore[misc]
+    class Pool(urllib3.HTTPConnectionPool):
         ConnectionCls = Unix
 
     assert Pool("localhost").request("POST", "/", body=b"body").data == b"ok"
@@ -140,38 +139,45 @@ def test_unix_sockets_are_left_alone(library: typing.Any, tmp_path: typing.Any) 
     listener.close()
 
 
-def test_connections_made_before_install(tap: typing.Any) -> None:
+def test_connections_made_before_install_get_it(tap: typing.Any) -> None:
     server = tap()
     manager = urllib3.PoolManager(socket_options=[])
     manager.request("GET", server.url())
     assert not nodelay(manager, server.url())
     onewrite.install()
     manager.request("GET", server.url())
-    assert not nodelay(manager, server.url()), "a connection that is older stays as it is"
-    manager.clear()
-    manager.request("GET", server.url())
     assert nodelay(manager, server.url())
+    assert server.connections == 1
+    manager.clear()
 
 
-def test_a_socket_that_does_not_take_it_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    class Deaf:
-        family = socket.AF_INET
+def test_it_is_on_before_the_handshake_and_a_connector_that_sets_it_to_0_is_obeyed(
+    tap: typing.Any, authority: typing.Any
+) -> None:
+    server = tap(tls=True)
+    onewrite.install()
+    seen: list[int] = []
 
-        def getsockopt(self, *_: int) -> int:
-            return 0
+    class Watched(ssl.SSLContext):
+        def wrap_socket(self, sock: socket.socket, *args: typing.Any, **kwargs: typing.Any) -> ssl.SSLSocket:
+            seen.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            return super().wrap_socket(sock, *args, **kwargs)
 
-        def setsockopt(self, *_: int) -> None:
-            return None
+    context = Watched(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(authority.pem)
 
-    for _ in range(3):
-        _nodelay.ensure(Deaf(), None)
-    assert len([one for one in caplog.records if "TCP_NODELAY" in one.message]) == 1
+    class Slow(urllib3.connection.HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            sock = super()._new_conn()
+            sock.setsockopt(*OFF)
+            return sock
 
-
-def test_another_urllib3_is_reported_on_import() -> None:
-    program = "import urllib3; urllib3.__version__ = '3.0.0'; import onewrite"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stderr.count("urllib3 3.0.0 is not supported") == 1
+    for cls, expected in ((urllib3.connection.HTTPSConnection, 1), (Slow, 0)):
+        with urllib3.HTTPSConnectionPool("127.0.0.1", server.port, ssl_context=context, socket_options=[]) as pool:
+            pool.ConnectionCls = cls
+            assert pool.request("POST", "/", body=b"x").data == b"ok"
+            assert bool(option(pool, socket.IPPROTO_TCP, socket.TCP_NODELAY)) == bool(expected)
+    assert seen == [1, 0]
 
 
 def test_a_socket_of_the_user_may_refuse_to_have_options() -> None:

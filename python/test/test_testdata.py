@@ -8,12 +8,14 @@ import json
 import pathlib
 import struct
 import typing
+import urllib.parse
 
 import pytest
+import urllib3
 
 import onewrite
-from onewrite import _errors, mappers
-from onewrite._timing import cause, hooks, kernel, record, redact
+from onewrite import _errors, _kernel, _record
+from onewrite._config import Scope
 
 TABLES = pathlib.Path(__file__).parents[2] / "spec" / "testdata"
 Row = dict[str, typing.Any]
@@ -24,18 +26,7 @@ def rows(name: str) -> list[typing.Any]:
     return [pytest.param(row, id=row.get("about") or row.get("record")) for row in found]
 
 
-RECORDS: dict[str, Row] = {
-    name: one["record"] for name, one in json.loads((TABLES / "records.json").read_text())["records"].items()
-}
-
-
-def test_the_secret_words() -> None:
-    assert sorted(redact.WORDS) == sorted(json.loads((TABLES / "redaction.json").read_text())["words"])
-
-
-@pytest.mark.parametrize("row", rows("redaction.json"))
-def test_redaction(row: Row) -> None:
-    assert redact.redacted(row["url"]) == row["redacted"]
+RECORDS: dict[str, Row] = json.loads((TABLES / "records.json").read_text())["records"]
 
 
 def reading(counters: Row) -> bytes:
@@ -43,6 +34,7 @@ def reading(counters: Row) -> bytes:
     info = bytearray(184)
     for offset, form, name in (
         (44, "=I", "last_data_sent_ms"),
+        (52, "=I", "last_data_recv_ms"),
         (100, "=I", "retransmits"),
         (156, "=I", "segments_out"),
         (176, "=Q", "rwnd_limited_us"),
@@ -53,10 +45,12 @@ def reading(counters: Row) -> bytes:
 
 @pytest.mark.parametrize("row", rows("causes.json"))
 def test_causes(row: Row) -> None:
-    nagle = row["writes"] > 1 and not row["nodelay"] and row["wait_ns"] >= cause.LONG_NS
-    evidence, found = cause.judge(reading(row["before"]), reading(row["after"]), row["wait_ns"], True, nagle)
+    nagle = row["writes"] > 1 and not row["nodelay"]
+    before, after = reading(row["before"]), reading(row["after"])
+    read_after_ns = row["after"].get("read_after_ns", 0)
+    evidence, found = _kernel.judge(before, after, row["wait_ns"], read_after_ns, True, nagle)
     assert found == row["cause"]
-    for name in ("segments_out", "retransmits", "send_hold_ns"):
+    for name in ("segments_out", "retransmits", "send_hold_ns", "unread_ns"):
         assert getattr(evidence, name) == row[name], name
 
 
@@ -78,52 +72,75 @@ def test_error_kinds(row: Row) -> None:
         assert _errors.kind_of(error(described)) == row["kind"], described
 
 
-def timing(described: Row) -> onewrite.Timing:
+def record_of(name: str) -> onewrite.Record:
     """A record as one that was noted would be."""
+    described: Row = RECORDS[name]["record"]
+    url = urllib.parse.urlsplit(described.get("url", ""))
+    evidence = _kernel.Evidence(**described["kernel"]) if "kernel" in described else None
+
+    class FromTable(onewrite.Record):
+        def _judged(self) -> typing.Any:
+            return evidence, described.get("cause")
+
+    made = FromTable(Scope(), described["method"], (url.scheme, url.hostname, url.port), url.path)
     began = described["started_at_mono_ns"]
-    made = record.Call(hooks.Hooks(((None, None),)), described["method"], described["url"])
-    one: Row = {}
-    for index, one in enumerate(described["attempts"]):
-        if index:
-            made.next_attempt()
-        at = {name: began + t_ns for name, t_ns in one["at"].items()}
-        steps = [name.removesuffix("_start") for name in at if not hasattr(made, name) and name.endswith("_start")]
-        made.steps = {step: (at.pop(f"{step}_start"), at.pop(f"{step}_end", 0)) for step in steps}
-        for name, t_ns in at.items():
-            setattr(made, name, t_ns)
-        for name in ("status", "conn_id", "reused", "idle_ns", "conn_requests", "proxy", "bytes_received"):
-            setattr(made, name, one.get(name))
-        made._outcome = one["outcome"]
-    for name in ("outcome", "error_kind", "error_phase", "started_at_unix_ns"):
-        setattr(made, name, described.get(name))
-    made.failed_in = made.error_phase
-    made.started_at_mono_ns = began
-    made.ended_at_mono_ns = began + described["total_ns"]
-    evidence = kernel.KernelEvidence(**one["kernel"]) if "kernel" in one else None
-    table = type(
-        "FromTable", (onewrite.Timing,), {"__slots__": (), "_judged": lambda self: (evidence, one.get("cause"))}
-    )
-    made.__class__ = table  # type: ignore[assignment]
+    for key, value in described.items():
+        if (
+            key not in ("url", "kernel", "cause", "idle_ns", "total_ns")
+            and key.removesuffix("_ns") not in _record.PHASES
+        ):
+            setattr(made, key, value)
+    for event, t_ns in RECORDS[name]["at"].items():
+        setattr(made, event, began + t_ns)
+    made._ended_at = began + described["total_ns"]
+    if "idle_ns" in described:
+        made._idle_since = began - described["idle_ns"]
     return made
 
 
-def like(found: typing.Any, wanted: typing.Any) -> bool:
-    """Whether they are the same, numbers within a millionth."""
-    if isinstance(wanted, dict):
-        return found.keys() == wanted.keys() and all(like(found[name], value) for name, value in wanted.items())
-    if isinstance(wanted, (int, float)):
-        return bool(abs(found - wanted) < 1e-6)
-    return bool(found == wanted)
-
-
-@pytest.mark.parametrize("row", rows("mappers.json"))
-def test_mappers(row: Row) -> None:
-    made = timing(RECORDS[row["record"]])
-    for name in ("otel_attributes", "otel_phases"):
-        found = getattr(mappers, name)(made)
-        assert like(found, row[name]), f"{name}: {found} and not {row[name]}"
+@pytest.mark.parametrize("name", RECORDS)
+def test_records(name: str) -> None:
+    made, row = record_of(name), RECORDS[name]
+    assert made.to_dict() == row["record"]
+    began = row["record"]["started_at_mono_ns"]
+    assert made.events == [(event, began + t_ns) for event, t_ns in row["at"].items()]
 
 
 @pytest.mark.parametrize("row", rows("text_form.json"))
 def test_text_form(row: Row) -> None:
-    assert str(timing(RECORDS[row["record"]])) == row["text"]
+    assert str(record_of(row["record"])) == row["text"]
+
+
+@pytest.mark.parametrize("row", rows("urls.json"))
+def test_urls(row: Row, recorded: list[onewrite.Record]) -> None:
+    class NoConnection:
+        def _get_conn(self, timeout: float | None = None) -> typing.Any:
+            raise urllib3.exceptions.EmptyPoolError(self, "no connection is made")  # type: ignore[arg-type]
+
+    http = urllib3.PoolManager(retries=False)
+    http.pool_classes_by_scheme = {
+        name: type("Pool", (NoConnection, pool), {}) for name, pool in http.pool_classes_by_scheme.items()
+    }
+    for owner in (http, urllib3.ProxyManager("http://127.0.0.1:1", retries=False)):
+        with pytest.raises(urllib3.exceptions.HTTPError):
+            owner.request("GET", row["url"], preload_content=False)
+    assert {record.url for record in recorded} == {row["record"]}
+
+
+@pytest.mark.parametrize("row", rows("opentelemetry.json"))
+def test_opentelemetry(row: Row) -> None:
+    pytest.importorskip("opentelemetry.sdk")
+    from onewrite import opentelemetry
+    from telemetry import Telemetry
+
+    telemetry = Telemetry()
+    with telemetry.tracer.start_as_current_span("GET"):
+        opentelemetry.hook(telemetry.meter_provider)(record_of(row["record"]))
+    (span,) = telemetry.spans()
+    assert dict(span.attributes or {}) == row["span"]
+    found = {
+        name: {"value": points[0].value, "attributes": points[0].attributes}
+        for name, points in telemetry.metrics().items()
+    }
+    assert found == row["metrics"]
+    telemetry.close()

@@ -11,7 +11,6 @@ import pytest
 import urllib3
 
 import onewrite
-from onewrite import _base_version as _base
 from tap import Peer, Seen, Tap, mode, reply, waiting_for_a_body
 
 ROUNDS = 20
@@ -43,28 +42,20 @@ def counts(tap: Tap, tls: bool) -> tuple[int, int | None]:
     return mode(one.segments for one in seen), mode(one.records for one in seen) if tls else None
 
 
-BODIES: dict[str, typing.Callable[[typing.Any], dict[str, typing.Any]]] = {
-    "bytes": lambda tmp: {"body": b"x" * 200},
-    "text": lambda tmp: {"body": "x" * 200},
-    "bytearray": lambda tmp: {"body": bytearray(b"x" * 200)},
-    "memoryview": lambda tmp: {"body": memoryview(b"x" * 200)},
-    "bytesio": lambda tmp: {"body": io.BytesIO(b"x" * 200), "headers": {"Content-Length": "200"}},
-    "stringio": lambda tmp: {"body": io.StringIO("x" * 200), "headers": {"Content-Length": "200"}},
-    "file": lambda tmp: {"body": _file(tmp), "headers": {"Content-Length": "200"}},
-    "list": lambda tmp: {"body": [b"x" * 100, b"x" * 100], "headers": {"Content-Length": "200"}},
-    "chunked bytes": lambda tmp: {"body": b"x" * 200, "chunked": True},
-    "multipart": lambda tmp: {"fields": {"a": "x" * 100, "f": ("name", b"x" * 100)}},
-    "form": lambda tmp: {"fields": {"a": "x" * 200}, "encode_multipart": False},
-    "none": lambda tmp: {},
-    "empty": lambda tmp: {"body": b""},
-    "15 KiB": lambda tmp: {"body": b"x" * 15 * 1024},
+BODIES: dict[str, typing.Callable[[], dict[str, typing.Any]]] = {
+    "bytes": lambda: {"body": b"x" * 200},
+    "text": lambda: {"body": "x" * 200},
+    "bytearray": lambda: {"body": bytearray(b"x" * 200)},
+    "memoryview": lambda: {"body": memoryview(b"x" * 200)},
+    "bytesio": lambda: {"body": io.BytesIO(b"x" * 200), "headers": {"Content-Length": "200"}},
+    "list": lambda: {"body": [b"x" * 100, b"x" * 100], "headers": {"Content-Length": "200"}},
+    "chunked bytes": lambda: {"body": b"x" * 200, "chunked": True},
+    "multipart": lambda: {"fields": {"a": "x" * 100, "f": ("name", b"x" * 100)}},
+    "form": lambda: {"fields": {"a": "x" * 200}, "encode_multipart": False},
+    "none": lambda: {},
+    "empty": lambda: {"body": b""},
+    "15 KiB": lambda: {"body": b"x" * 15 * 1024},
 }
-
-
-def _file(tmp: typing.Any) -> typing.BinaryIO:
-    path = tmp / "body"
-    path.write_bytes(b"x" * 200)
-    return open(path, "rb")
 
 
 @pytest.mark.parametrize(
@@ -72,13 +63,11 @@ def _file(tmp: typing.Any) -> typing.BinaryIO:
     [(kind, "http") for kind in BODIES]
     + [(kind, route) for kind in ("bytes", "none", "form") for route in ("https", "forward", "connect")],
 )
-def test_small_bodies_arrive_in_one_segment(
-    kind: str, route: str, manager: typing.Any, tap: typing.Any, tmp_path: typing.Any
-) -> None:
+def test_small_bodies_arrive_in_one_segment(kind: str, route: str, manager: typing.Any, tap: typing.Any) -> None:
     server = tapped(tap, route)
     http = manager(server)
     for _ in range(ROUNDS + 1):
-        keywords = BODIES[kind](tmp_path)
+        keywords = BODIES[kind]()
         assert http.request("POST", target(server, route), **keywords).data == b"ok"
         if hasattr(keywords.get("body"), "close"):
             keywords["body"].close()
@@ -90,7 +79,7 @@ def test_small_bodies_arrive_in_one_segment(
     http.clear()
 
 
-@pytest.mark.parametrize("size", [16384, 20000, 40000, 1_000_000, 10_000_000])
+@pytest.mark.parametrize("size", [16384, 40000, 10_000_000])
 @pytest.mark.parametrize("route", ["http", "https"])
 def test_large_bodies_begin_with_the_head_and_arrive_whole(
     size: int, route: str, manager: typing.Any, tap: typing.Any
@@ -105,24 +94,6 @@ def test_large_bodies_begin_with_the_head_and_arrive_whole(
         whole = len(server.seen[-1].head) + size
         assert server.seen[-1].records == -(-whole // 16384)  # every record but the last is full
     http.clear()
-
-
-BLOCK = 8192 if _base.IS_V1 else 16384
-
-
-@pytest.mark.parametrize(
-    ("body", "writes"),
-    [
-        (b"x" * 60_000, 1),
-        # Head and first block, then block by block as urllib3 reads them; two of 1.26 are one record.
-        (io.BytesIO(b"x" * 60_000), -(-60_000 // BLOCK) - int(_base.IS_V1)),
-    ],
-)
-def test_writes_of_a_large_body_on_a_plain_socket(
-    body: typing.Any, writes: int, recorded: list[onewrite.Timing], tap: typing.Any
-) -> None:
-    urllib3.PoolManager().request("POST", tap().url(), body=body, headers={"Content-Length": "60000"})
-    assert [one.attempts[0].writes for one in recorded] == [writes]
 
 
 def test_iterators_are_not_waited_for(library: typing.Any) -> None:
@@ -155,10 +126,8 @@ def test_a_copy_of_a_manager_joins_too(tap: typing.Any) -> None:
     assert mode(one.segments for one in server.seen) == 1
 
 
-@pytest.mark.parametrize("kind", ["bytesio", "file", "bytes", "list"])
-def test_retries_and_redirects_send_the_body_again(
-    kind: str, manager: typing.Any, tap: typing.Any, tmp_path: typing.Any
-) -> None:
+@pytest.mark.parametrize("kind", ["bytesio", "bytes", "list"])
+def test_retries_and_redirects_send_the_body_again(kind: str, manager: typing.Any, tap: typing.Any) -> None:
     answers = {"/busy": ["503 Busy", "503 Busy", "200 OK"], "/moved": ["307 Temporary Redirect"]}
 
     def answering(peer: Peer, seen: Seen) -> None:
@@ -175,23 +144,13 @@ def test_retries_and_redirects_send_the_body_again(
         lambda **keywords: http.request("POST", server.url("/busy"), retries=retries, **keywords),
         lambda **keywords: pool.request("POST", "/moved", **keywords),
     ):
-        keywords = BODIES[kind](tmp_path)
+        keywords = BODIES[kind]()
         assert send(**keywords).status == 200
         if hasattr(keywords["body"], "close"):
             keywords["body"].close()
     assert [one.line.split()[1] for one in server.seen] == ["/busy", "/busy", "/busy", "/moved", "/there"]
     assert {one.body for one in server.seen} == {b"x" * 200}
     http.clear()
-
-
-@pytest.mark.parametrize("limit", [0, 100, 300, 16384])
-def test_coalesce_max_bounds_the_join_and_loses_nothing(limit: int, tap: typing.Any, authority: typing.Any) -> None:
-    server = tap(tls=True)
-    http = onewrite.PoolManager(ca_certs=authority.pem, coalesce_max=limit)
-    for _ in range(ROUNDS):
-        http.request("POST", server.url(), body=b"x" * 200)
-    assert server.seen[-1].body == b"x" * 200
-    assert mode(one.records for one in server.seen) == (1 if limit == 16384 else 2)
 
 
 def test_partial_writes_lose_nothing(library: typing.Any, tap: typing.Any) -> None:

@@ -59,11 +59,17 @@ def own():
     return managers
 
 managers = own() if when == "after" else None
-for name in names:
-    watch(name)
-stock = counted(urllib3.PoolManager())
+if when == "before":
+    for name in names:
+        watch(name)
+    stock = counted(urllib3.PoolManager())
+    managers = own()
+else:
+    for name in names:
+        watch(name)
+    stock = counted(urllib3.PoolManager())
 assert set(stock) == set(names) and min(stock.values()) >= 2, stock
-found = {how: counted(http) for how, http in (managers or own()).items()}
+found = {how: counted(http) for how, http in managers.items()}
 import onewrite
 for more in ({}, hook):
     onewrite.install(**more)
@@ -99,7 +105,7 @@ WATCHED = [
     "http.client.HTTPConnection.send",
     "urllib3.connection.HTTPConnection.request",
 ]
-if not _base.IS_V1:  # 1.26 asks for an answer twice: first with an argument of Python 2
+if not _base.IS_1:  # 1.26 asks for an answer twice: first with an argument of Python 2
     WATCHED += [
         "http.client.HTTPConnection.getresponse",
         "http.client.HTTPResponse.begin",

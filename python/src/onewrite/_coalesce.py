@@ -52,9 +52,11 @@ def request(stock: Function) -> Function:
         link = self._onewrite
         if link is None or link.owner != id(self):
             link = link_of(self)
-        record, scope = link.record, link.scope
+        record, scope, line = link.record, link.scope, link.line
         if record is None:
-            link.line.idle_since = 0  # nobody takes the time at which this request ends
+            line.idle_since = 0  # nobody takes the time at which this request ends
+        if line.nodelay is not scope.nodelay and self.sock is link.sock is not None:  # open since before install()
+            _ensure_nodelay(self, link)
         # A request without a body is one write already.
         hold = (
             body is not None and scope.coalesce and link.calls_send and (type(body) in _PIECES or _is_in_memory(body))
@@ -147,7 +149,15 @@ def _see_socket(conn: typing.Any, link: Link, is_new: bool) -> None:
     link.sock = conn.sock
     # How many requests a connection that was open before install() has carried is not known.
     link.line = Line(tcp_socket(conn.sock), 0 if is_new else None)
-    if link.scope.nodelay and not link.is_prepared:
+    if link.is_prepared:
+        link.line.nodelay = link.scope.nodelay
+    else:
+        _ensure_nodelay(conn, link)
+
+
+def _ensure_nodelay(conn: typing.Any, link: Link) -> None:
+    link.line.nodelay = link.scope.nodelay
+    if link.scope.nodelay:
         set_nodelay(conn.sock, conn.socket_options)
 
 

@@ -48,5 +48,5 @@ def link_of(conn: typing.Any) -> Link:
     link: Link | None = conn._onewrite
     if link is None or link.owner != id(conn):
         link = Link(conn, installed if link is None else link.scope)
-        conn.__dict__["_onewrite"] = link  # a class may have a __setattr__ of its own
+        object.__setattr__(conn, "_onewrite", link)  # a class may have a __setattr__ of its own
     return link

@@ -19,18 +19,21 @@ class Patch:
     def __init__(self, owner: typing.Any, name: str, make: typing.Callable[[Function], Function]) -> None:
         self._owner, self._name, self._make = owner, name, make
         self._ours: Function | None = None
-        self._stock: typing.Any = None
+        #: What stood there before, and what that wraps.
+        self._below: list[typing.Any] = []
 
     def apply(self) -> None:
-        """Replace the function, once. Somebody may have put the stock one back since: then it is replaced again."""
-        there = vars(self._owner).get(self._name)
-        if self._ours is not None and there is not self._stock:
+        """Replace the function, once."""
+        if self.applied:
             return
-        self._stock = there
-        below = self._inherited() if there is None else typing.cast(Function, there)
-        self._ours = functools.wraps(below)(self._make(below))
+        there = vars(self._owner).get(self._name)
+        self._below = [there]
+        while hasattr(self._below[-1], "__wrapped__"):
+            self._below.append(self._below[-1].__wrapped__)
+        stock = self._inherited() if there is None else typing.cast(Function, there)
+        self._ours = functools.wraps(stock)(self._make(stock))
         # For inspect.getfullargspec(), which does not follow __wrapped__: mocks read parameters by it.
-        self._ours.__signature__ = inspect.signature(below)  # type: ignore[attr-defined]
+        self._ours.__signature__ = inspect.signature(stock)  # type: ignore[attr-defined]
         setattr(self._owner, self._name, self._ours)
 
     def _inherited(self) -> Function:
@@ -45,18 +48,22 @@ class Patch:
 
     def undo(self) -> None:
         """Give the function back, unless somebody has wrapped ours."""
-        if not self.applied or vars(self._owner).get(self._name) is not self._ours:
-            return
-        if self._stock is None:
-            delattr(self._owner, self._name)
-        else:
-            setattr(self._owner, self._name, self._stock)
-        self._ours = None
+        if vars(self._owner).get(self._name) is self._ours is not None:
+            if self._below[0] is None:
+                delattr(self._owner, self._name)
+            else:
+                setattr(self._owner, self._name, self._below[0])
+        if not self.applied:
+            self._ours = None
 
     @property
     def applied(self) -> bool:
-        """Whether our function is in place, or below the wrapper of somebody else."""
-        return self._ours is not None and vars(self._owner).get(self._name) is not self._stock
+        """Whether our function is in place, or below the wrapper of somebody else.
+
+        A tracer that came first and goes puts back what was there before it, and so takes ours away.
+        """
+        there = vars(self._owner).get(self._name)
+        return self._ours is not None and all(there is not one for one in self._below)
 
     def __str__(self) -> str:
         module = getattr(self._owner, "__module__", None)

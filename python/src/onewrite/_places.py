@@ -31,7 +31,7 @@ def _new_conn(stock: Function) -> Function:
         conn = stock(self)
         scope: Scope | None = self._onewrite  # type: ignore[attr-defined]
         if scope is not None and isinstance(conn, HTTPConnection):
-            conn.__dict__["_onewrite"] = Link(conn, scope)
+            object.__setattr__(conn, "_onewrite", Link(conn, scope))
         return conn
 
     return _new_conn
@@ -69,8 +69,7 @@ _kept: list[Patch] = []
 def _is_taken() -> bool:
     """Return whether another copy of onewrite has patched urllib3; say so once."""
     global other_copy
-    ours = any(patch.applied for patch in _WIRE)
-    if not ours and "_onewrite" in vars(HTTPConnection) and not other_copy:
+    if not applied() and "_onewrite" in vars(HTTPConnection) and not other_copy:
         other_copy = True
         log.warning("another copy of onewrite has patched urllib3; this one (%s) stays off", __file__)
     return other_copy
@@ -113,7 +112,7 @@ def _undo(patches: list[Patch]) -> None:
 
 def undo() -> None:
     """Give back what is still ours and what no own manager needs."""
-    _undo(_TIMING)
+    _undo(_TIMING + _OWN)
     until = time.monotonic() + 1
     while _coalesce.holding and time.monotonic() < until:  # a head that is held needs send() in its place
         time.sleep(0.001)

@@ -47,11 +47,13 @@ _now = time.monotonic_ns
 class Line:
     """What is kept of one socket between its requests."""
 
-    __slots__ = ("conn_id", "idle_since", "info", "info_counts", "proxy", "requests", "tcp")
+    __slots__ = ("conn_id", "idle_since", "info", "info_counts", "nodelay", "proxy", "requests", "tcp")
 
     def __init__(self, tcp: typing.Any, requests: int | None) -> None:
         #: The TCP socket, for TCP_INFO.
         self.tcp = tcp
+        #: Whether TCP_NODELAY was set, or left to the user.
+        self.nodelay = False
         #: How many requests it has carried; None where that is not known.
         self.requests = requests
         #: Its number in records, from the first one on; when the last request ended.
@@ -129,7 +131,7 @@ class Record:
     receive_ns: int | None = _phase("receive")
 
     def __init__(self, scope: Scope, method: typing.Any, origin: tuple[typing.Any, ...], target: typing.Any) -> None:
-        self._scope = scope
+        self._owed = [scope]
         self.method = method if type(method) is str else str(method)
         self._origin, self._target = origin, target
         self.started_at_unix_ns = time.time_ns()
@@ -183,8 +185,9 @@ class Record:
 
         Return whose hooks get the record: to one caller alone, whatever other threads do.
         """
-        scope: Scope | None = self.__dict__.pop("_scope", None)
-        if scope is None:
+        try:
+            scope = self._owed.pop()
+        except IndexError:
             return None
         self._ended_at = _now()
         line, error, below = self._line, self._error, self._below

@@ -218,15 +218,23 @@ def close(stock: Function) -> Function:
         stock(self)
         if record is None or not record._returned:  # within urlopen() its _put_conn() follows
             return
+        error = _error_of_reader()
+        if isinstance(error, Exception) and not isinstance(error, HTTPError):
+            return  # urllib3 raises its own error next, and closes again
         link.record = None
-        error = sys.exc_info()[1]
-        if isinstance(error, GeneratorExit):  # a generator is closed, or freed: nobody can tell
-            return
-        if isinstance(error, HTTPError) or not isinstance(error, (Exception, type(None))):
+        if not isinstance(error, GeneratorExit):  # a generator is closed, or freed: nobody can tell
             record._error = error
-        _end(record)
+            _end(record)
 
     return close
+
+
+def _error_of_reader() -> BaseException | None:
+    """Return the error for which urllib3's response is being closed: not one that the caller handles just now."""
+    error = sys.exc_info()[1]
+    trace = error and error.__traceback__
+    name = trace and trace.tb_frame.f_globals.get("__name__")
+    return error if name == "urllib3.response" else None
 
 
 # -- of responses ---------------------------------------------------------------------------------------
