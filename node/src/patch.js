@@ -1,4 +1,4 @@
-/** Marks and methods that one object gets, such as a socket. Its class stays as it is. */
+/** What one object gets, such as a socket: marks and methods. Its class stays as it is. */
 
 /**
  * Sets a property that is not enumerable, so that programs which copy or print the object do not see it.
@@ -20,4 +20,14 @@ export function unpatch (target, name, ours, original) {
   // The object itself had one.
   if (target[name] !== original) target[name] = original
   return true
+}
+
+/**
+ * @internal
+ * @param {any} socket
+ * @returns {boolean} a Unix socket, also below TLS: it has no TCP
+ */
+export function isUnixSocket (socket) {
+  const handle = socket?._handle
+  return (handle?._parent ?? handle)?.constructor?.name === 'Pipe'
 }

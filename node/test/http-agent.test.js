@@ -77,9 +77,8 @@ for (const secure of [false, true]) {
             }
             assert.equal(ends[1], ends[0])
             if (!hooked) return
-            await until(() => seen.timings.length === 3)
-            assert.equal(seen.timings.length, 3)
-            assert.equal(seen.names().filter((name) => name === 'callEnd').length, 3)
+            await until(() => seen.records.length >= 3)
+            assert.equal(seen.records.length, 3)
           } finally {
             await server.close()
           }

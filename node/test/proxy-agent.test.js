@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import net from 'node:net'
 import { describe, test } from 'node:test'
 import * as undici from 'undici'
-import { Agent, Pool, ProxyAgent } from '../src/index.js'
+import { Agent, EnvHttpProxyAgent, Pool, ProxyAgent } from '../src/index.js'
 import { recorder } from './support/record.js'
+import { answerOk, startServer } from './support/server.js'
 import { localhostIdentity, startTap } from './support/tap.js'
 
 const ca = localhostIdentity().cert
@@ -43,7 +44,7 @@ async function startProxy () {
 const chunks = async function * () { yield 'one'; yield 'write' }
 
 for (const secure of [false, true]) {
-  for (const [hooked, word] of /** @type {[boolean, string][]} */ ([[false, 'no hook'], [true, 'every hook']])) {
+  for (const [hooked, word] of /** @type {[boolean, string][]} */ ([[false, 'no hook'], [true, 'a hook']])) {
     describe(`an ${secure ? 'https' : 'http'} origin through CONNECT, ${word}`, () => {
       const seen = recorder()
       const hooks = hooked ? seen.hooks : {}
@@ -93,10 +94,14 @@ for (const secure of [false, true]) {
             if (secure) assert.deepEqual(requests.slice(1).map(({ records }) => records), [1, 1])
             assert.equal(proxy.tunnels(), 1)
             if (!hooked) return
-            const timings = seen.timings.filter(({ method }) => method === 'POST')
-            assert.deepEqual(timings.map(({ outcome, status, url }) => [outcome, status, url]), Array(3).fill(['ok', 200, `${tap.origin}/`]))
-            assert.deepEqual(timings.map(({ reused }) => reused), [false, true, true])
-            assert.ok(timings.every(({ attempts: [{ writes, bytesSent }] }) => writes === 1 && bytesSent > 50 && bytesSent < 400))
+            await new Promise(setImmediate)
+            const records = seen.records.filter(({ method }) => method === 'POST')
+            assert.deepEqual(records.map(({ outcome, status, url }) => [outcome, status, url]), Array(3).fill(['ok', 200, `${tap.origin}/`]))
+            assert.deepEqual(records.map(({ reused }) => reused), [false, true, true])
+            assert.ok(records.every(({ bytesSent }) => bytesSent > 50 && bytesSent < 400))
+            if (!name.startsWith('ProxyAgent')) return
+            const [{ proxy: named, connectNs, tlsNs }] = records
+            assert.deepEqual([named, connectNs > 0, tlsNs > 0], [new URL(proxy.origin).host, true, secure])
           } finally {
             await close()
             await tap.close()
@@ -117,38 +122,37 @@ test('a proxy that forwards gets a stream in one segment, and the record has the
       await (await undici.request('http://example.test/', { dispatcher: agent, method: 'POST', body: chunks() })).body.dump()
     }
     assert.equal(proxy.mode('segments'), 1)
-    const [{ url, connectNs, last }] = seen.timings
-    assert.deepEqual([url, last.writes, connectNs > 0], ['http://example.test/', 1, true])
+    const [{ url, connectNs, proxy: named }] = seen.records
+    assert.deepEqual([url, named, connectNs > 0], ['http://example.test/', new URL(proxy.origin).host, true])
   } finally {
     await agent.destroy()
     await proxy.close()
   }
 })
 
-test('in a tunnel the options of the client that sends through it apply', async () => {
-  for (const [first, second] of [[0, 16384], [16384, 0]]) {
-    const [proxy, tap] = [await startProxy(), await startTap({ count: false })]
-    const seen = recorder()
-    const outer = new Pool(proxy.origin, { connections: 1, coalesceMax: first })
-    const agent = new Agent({
-      connections: 1,
-      coalesceMax: second,
-      ...seen.hooks,
-      connect: (_, callback) => { outer.connect({ path: new URL(tap.origin).host }).then(({ socket }) => callback(null, /** @type {any} */ (socket)), (error) => callback(error, null)) }
-    })
-    try {
-      for (let round = 0; round < 3; round++) {
-        const { body } = await undici.request(tap.origin, { dispatcher: agent, method: 'POST', body: chunks() })
-        assert.equal(await body.text(), 'ok')
-      }
-      assert.ok(tap.requests.every(({ body }) => body.toString() === 'onewrite'))
-      // The proxy joins what it reads, so writes are counted at the client.
-      assert.deepEqual(seen.timings.map(({ attempts: [{ writes }] }) => writes === 1), Array(3).fill(second > 0))
-    } finally {
-      await agent.destroy()
-      await outer.destroy()
-      await tap.close()
-      await proxy.close()
-    }
+test('a proxy from the environment: the record names it, and NO_PROXY is direct', async () => {
+  const [proxy, server] = [await startTap({ count: false }), await startServer(answerOk)]
+  const seen = recorder()
+  const agent = new EnvHttpProxyAgent({ httpProxy: proxy.origin, noProxy: 'localhost', proxyTunnel: false, ...seen.hooks })
+  try {
+    await (await undici.request('http://example.test/', { dispatcher: agent })).body.dump()
+    await (await undici.request(server.origin, { dispatcher: agent })).body.dump()
+    await seen.last(2)
+    assert.deepEqual(seen.records.map(({ proxy }) => proxy), [new URL(proxy.origin).host, undefined])
+  } finally {
+    await agent.destroy()
+    await proxy.close()
+    await server.close()
   }
+})
+
+test('a 407 of a proxy that forwards is no ok', async () => {
+  const server = await startServer((socket) => socket.write('HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 4\r\n\r\nnope'))
+  const seen = recorder()
+  const agent = new ProxyAgent({ uri: server.origin, proxyTunnel: false, ...seen.hooks })
+  await assert.rejects(undici.request('http://shop.test/', { dispatcher: agent }))
+  const record = await seen.last()
+  assert.deepEqual([record.outcome, record.status], ['error', 407])
+  await agent.destroy()
+  await server.close()
 })

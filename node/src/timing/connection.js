@@ -1,7 +1,7 @@
 /** One connection: how it was made, and what it has carried. Made only where requests are timed. */
 
 import net from 'node:net'
-import { isUnixSocket } from '../wire/nodelay.js'
+import { isUnixSocket } from '../patch.js'
 import { nowNs } from './clock.js'
 
 /** @typedef {import('./record.js').Exchange} Exchange */

@@ -8,8 +8,7 @@
  */
 
 import * as timers from 'node:timers'
-import { hide, unpatch } from '../patch.js'
-import { isUnixSocket } from './nodelay.js'
+import { hide, isUnixSocket, unpatch } from '../patch.js'
 
 // The function itself, because tests replace it, also in its module. One that was replaced before may never call back.
 const { setImmediate } = timers

@@ -1,14 +1,6 @@
 /** TCP_NODELAY of a socket. Node has no getsockopt, so it cannot be read back. */
 
-/**
- * @internal
- * @param {any} socket
- * @returns {boolean} a Unix socket, also below TLS: it has no TCP
- */
-export function isUnixSocket (socket) {
-  const handle = socket?._handle
-  return (handle?._parent ?? handle)?.constructor?.name === 'Pipe'
-}
+import { isUnixSocket } from '../patch.js'
 
 /**
  * @internal
