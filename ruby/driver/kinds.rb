@@ -51,7 +51,7 @@ module Kinds
     $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
     require "onewrite"
     status = Onewrite.status
-    own = %w[timing informational resend cancel_connect install]
+    own = %w[timing writes informational resend cancel_connect install]
     own += %w[tcp_info rwnd_limited] if status[:kernel_evidence]
     Kind.new(name, Onewrite::VERSION, Net::HTTP, COMMON + own, true, status[:observe], status[:quickack])
   end

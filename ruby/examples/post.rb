@@ -5,7 +5,7 @@
 
 require "onewrite"
 
-Onewrite.on_timing { |timing| puts timing }
+Onewrite.on_timing { |record| puts record }
 url = URI(ARGV.fetch(0) { abort "usage: ruby -I lib examples/post.rb URL" })
 
 Net::HTTP.start(url.host, url.port, use_ssl: url.scheme == "https") do |http|

@@ -12,7 +12,7 @@ require "webrick"
 
 $stdout.sync = true
 UPSTREAM = URI(ENV.fetch("UPSTREAM"))
-Onewrite.on_timing { |timing| puts JSON.generate(timing.to_h) }
+Onewrite.on_timing { |record| puts JSON.generate(record.to_h) }
 
 # One kept connection per thread. Net::HTTP reconnects when the proxy has closed it.
 def upstream

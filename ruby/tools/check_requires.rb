@@ -7,8 +7,7 @@ LIB = File.expand_path("../lib", __dir__)
 FILES = Dir.chdir(LIB) { Dir["**/*.rb"] }.map { |file| [file.delete_suffix(".rb"), File.read(File.join(LIB, file))] }.to_h.freeze
 # A folder may require folders further down, and itself.
 ROOMS = [
-  %w[onewrite], %w[onewrite/legacy], %w[onewrite/excon onewrite/http_rb onewrite/httpclient], %w[onewrite/opentelemetry],
-  %r{\Aonewrite/opentelemetry/}, %w[onewrite/api], %w[onewrite/install],
+  %w[onewrite/opentelemetry], %w[onewrite], %w[onewrite/legacy], %w[onewrite/install],
   %r{\Aonewrite/net_http/}, %r{\Aonewrite/(timing|wire)/}, //
 ].freeze
 
@@ -22,9 +21,8 @@ end
 
 requires = FILES.transform_values { |text| text.scan(%r{^require "(onewrite[/\w]*)"}).flatten }
 shared = FILES.reject { |file, _| file == "onewrite/legacy" }
-# (Socket is also a class of Ruby's.)
 homes = shared.flat_map { |file, text| text.scan(/^ +(?:class|module) (\w+)/).flatten.map { |name| [name, file] } }
-              .reject { |name, _| %w[Onewrite NetHTTP OpenTelemetry Wire Error Socket].include?(name) }.to_h
+              .reject { |name, _| %w[Onewrite NetHTTP OpenTelemetry Wire].include?(name) }.to_h
 
 faults = requires.flat_map do |file, required|
   code = FILES[file].gsub(/(^|\s)#\s.*$/, "").gsub(/"[^"]*"/, '""')

@@ -7,19 +7,14 @@ require "rbs"
 require "onewrite"
 require "onewrite/opentelemetry"
 
-PUBLIC = [
-  Onewrite, Onewrite::Hook, Onewrite::Event, Onewrite::TimingListener, Onewrite::Timing,
-  Onewrite::KernelEvidence, Onewrite::NetHTTP::SessionOptions, Onewrite::ConfigurationError, Onewrite::SessionInUseError,
-  Onewrite::OpenTelemetry
-].freeze
+PUBLIC = [Onewrite, Onewrite::Hook, Onewrite::Record, Onewrite::KernelEvidence, Onewrite.const_get(:SessionHook),
+          Onewrite::OpenTelemetry].freeze
 
-# The steps of a call, which the adapter's own methods take.
-LIVE = %i[
-  path path= socket= conn_id= conn_requests= idle_since= proxy= index= method= tls_start= tls_end= status= response_start=
-  response_end response_end= bytes_received= request_end request_end= session session= outer outer= hook hook=
-  listeners listeners= attempt_to_h as_attempt name just_opened? attempt connected emit_acquired sending sent waited
-  informed answered emit_headers emit_end finish emit
-].freeze
+# Set by the adapter while a request runs (@api private).
+LIVE = %i[hooks request request_start request_end response_start headers_end last_byte in_io awaiting in_body sent_bytes sent_writes
+          body_bytes].flat_map { |name| [name, :"#{name}="] } +
+       %i[conn_requests= resend= proxy= kernel= status= connected_at= tls_start= tls_end= begin_request carry finish abandon
+          fail_to_connect]
 
 loader = RBS::EnvironmentLoader.new
 loader.add(library: "net-http", version: nil)
@@ -33,7 +28,7 @@ faults = PUBLIC.flat_map do |mod|
   definition = singleton ? builder.build_singleton(name) : builder.build_instance(name)
   signed = definition.methods.select { |_, method| method.defs.any? { |one| one.implemented_in == name } }.keys - [:initialize]
   there = singleton ? mod.singleton_methods(false) : mod.public_instance_methods(false)
-  there -= LIVE if mod == Onewrite::Timing
+  there -= LIVE if mod == Onewrite::Record
   (there - signed).map { |method| "#{mod}##{method} has no signature" } +
     (signed - there).map { |method| "#{mod}##{method} is signed but does not exist" }
 end

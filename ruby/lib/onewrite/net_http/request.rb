@@ -17,7 +17,7 @@ module Onewrite
 
         writer = onewrite_writer(sock) if @body || @body_stream || @body_data
         result = super(writer || sock, ver, path)
-        writer.flush if writer
+        writer.flush if writer && writer.head
         Wire::Nodelay.quickack(Wire::Nodelay.tcp(sock.io)) if Config.quickack && !Config.observe
         done = true
         result

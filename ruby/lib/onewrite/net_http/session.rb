@@ -72,7 +72,7 @@ module Onewrite
       # Why this method: it runs once for each request that is sent, and may connect.
       def begin_transport(req)
         before = @socket
-        if TimedIO === before
+        if (timed = TimedIO === before)
           before.onewrite_leave(nil) if before.onewrite_record # in whose block this one is made, or whose Fiber is not resumed
           before.onewrite_requests += 1
           opened = before.onewrite_opened
@@ -81,11 +81,22 @@ module Onewrite
         hooks = Hooks.of(defined?(@onewrite_timing) ? @onewrite_timing : nil)
         return super unless hooks
 
-        @onewrite_record = record = onewrite_begin(req, hooks, before, opened)
+        @onewrite_record = record = opened || Record.new(timed ? before.onewrite_origin : onewrite_origin, hooks)
+        record.request = req
+        if opened
+          record.begin_request
+          record.hooks = hooks
+        elsif timed && before.onewrite_failed
+          record.resend = before.onewrite_resend_of(req)
+        end
         idle_since = @last_communicated
         super
         @onewrite_record = nil
-        onewrite_carry(record, before, idle_since)
+        if timed && before.equal?(@socket)
+          before.onewrite_carry(record, idle_since, opened)
+        else
+          onewrite_carry(record, before, idle_since)
+        end
         done = true
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
         error = e
@@ -117,33 +128,15 @@ module Onewrite
         result
       end
 
-      # @param opened [Record, nil] of the `start` that opened the connection
-      # @return [Record]
-      def onewrite_begin(req, hooks, before, opened)
-        timed = TimedIO === before
-        if opened
-          record = opened
-          record.begin_request
-          record.hooks = hooks
-        else
-          record = Record.new(timed ? before.onewrite_origin : onewrite_origin, hooks)
-        end
-        record.request = req
-        record.resend = before.onewrite_resend_of(req) if timed && before.onewrite_failed
-        record
-      end
-
-      # The record's connection is there.
+      # The record's connection is there, and is not timed yet.
       def onewrite_carry(record, before, idle_since)
-        socket = @socket
-        if socket.equal?(before)
-          socket = onewrite_time(before, @last_communicated ? 2 : 1) unless TimedIO === before
-        else
-          idle_since = nil
+        if (new = !@socket.equal?(before))
           record.connected_at = Clock.now
-          socket = onewrite_time(socket, 1)
+          timed = onewrite_time(@socket, 1)
+        else
+          timed = onewrite_time(before, idle_since ? 2 : 1)
         end
-        socket.onewrite_carry(record, idle_since) if socket
+        timed.onewrite_carry(record, idle_since, new) if timed
       end
 
       # The record of a request that gets no connection ends here.

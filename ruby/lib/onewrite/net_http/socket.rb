@@ -61,10 +61,24 @@ module Onewrite
         resend + 1 if id == request.object_id
       end
 
-      # @param idle_since [Float, nil]
-      def onewrite_carry(record, idle_since)
+      # It carries the request from now on.
+      # @param idle_since [Float, nil] seconds of the monotonic clock, as the library keeps them
+      # @param new [Boolean] whether it was opened for the request
+      def onewrite_carry(record, idle_since, new)
+        if (last = @onewrite_asked)
+          @onewrite_counters, @onewrite_counted = last
+          @onewrite_asked = nil
+        end
         @onewrite_counters ||= TcpInfo.read(@onewrite_tcp)
-        record.carry(@onewrite_id, @onewrite_requests, idle_since, @onewrite_proxy)
+        record.conn_id = @onewrite_id
+        record.conn_requests = @onewrite_requests
+        record.proxy = @onewrite_proxy
+        if new
+          record.connecting = true
+        elsif Float === idle_since
+          idle = record.started_at_mono_ns - (idle_since * 1_000_000_000).to_i
+          record.idle_ns = idle > 0 ? idle : 0
+        end
         @onewrite_record = record
       end
 
@@ -113,8 +127,8 @@ module Onewrite
       end
       alias << write
 
-      # Reads the first line of an answer, and the lines between chunks.
-      def readline
+      # Reads the first line of an answer, and the lines between chunks. An interim answer does not end the wait.
+      def readline # rubocop:disable Metrics -- each method call costs
         record = @onewrite_record
         return super unless record
         if record.status
@@ -131,7 +145,13 @@ module Onewrite
         ensure
           onewrite_leave(nil) unless line || failed
         end
-        onewrite_note_status(record, line)
+        status = (at = line.index(" ") || line.index("\t")) ? line[at, 6].to_i : 0
+        if status >= 200
+          record.status = status
+          record.response_start ||= record.last_byte # it came together with an interim answer
+        elsif status >= 100
+          record.response_start = record.kernel = nil
+        end
         line
       end
 
@@ -140,11 +160,14 @@ module Onewrite
         record = @onewrite_record
         return super if record.nil? || args.size < 2
 
-        before = onewrite_begin_body(record)
         begin
+          record.headers_end ||= record.last_byte
+          record.in_body = true
+          # From net-protocol 0.2.1 on, what was taken from the buffer stays there, before an offset.
+          before = @rbuf.bytesize - (@rbuf_offset || 0)
           super
         ensure
-          onewrite_end_body(record, before)
+          onewrite_count(record, before)
         end
       end
 
@@ -153,11 +176,13 @@ module Onewrite
         record = @onewrite_record
         return super unless record
 
-        before = onewrite_begin_body(record)
         begin
+          record.headers_end ||= record.last_byte
+          record.in_body = true
+          before = @rbuf.bytesize - (@rbuf_offset || 0)
           super
         ensure
-          onewrite_end_body(record, before)
+          onewrite_count(record, before)
         end
       end
 
@@ -170,10 +195,18 @@ module Onewrite
         @onewrite_tcp = Wire::Nodelay.tcp(@io)
         @onewrite_id = TimedIO.number(self)
         @onewrite_counted = requests - 1
-        @onewrite_record = @onewrite_opened = @onewrite_failed = @onewrite_counters = nil
+        @onewrite_record = @onewrite_opened = @onewrite_failed = @onewrite_counters = @onewrite_asked = nil
         @onewrite_answer = nil unless defined?(@onewrite_answer)
         @rbuf_offset = nil unless defined?(@rbuf_offset)
         @rbuf = @rbuf.dup # a copy of the session may still use the library's object
+      end
+
+      # What was taken from the buffer is part of the body.
+      def onewrite_count(record, before)
+        return if record.frozen? # ended by a request in the program's block
+
+        record.in_body = false
+        record.body_bytes = record.body_bytes.to_i + before - @rbuf.bytesize + (@rbuf_offset || 0)
       end
 
       # Each read from the kernel.
@@ -181,55 +214,24 @@ module Onewrite
         record = @onewrite_record
         return super unless record
 
-        before = onewrite_unread if record.in_body
+        before = @rbuf.bytesize - (@rbuf_offset || 0) if record.in_body
         record.in_io = true
         value = super
+        return value if record.frozen? # ended by another Fiber of the session
         record.last_byte = now = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
         record.in_io = false
-        record.body_bytes += onewrite_unread - before if before
+        record.body_bytes = record.body_bytes.to_i + @rbuf.bytesize - (@rbuf_offset || 0) - before if before
         unless record.response_start
           record.response_start = now
           onewrite_ask_kernel(record, now) if (sent = record.request_end) && now - sent >= Record::SOON_NS
         end
         value
       rescue EOFError
-        if record
+        if record && !record.frozen?
           record.in_io = false
           record.last_byte = Clock.now if record.response_start # the end of an answer without a length
         end
         raise
-      end
-
-      # Bytes that were read and not taken yet. From net-protocol 0.2.1 on, what was taken stays in the buffer, before an offset.
-      def onewrite_unread
-        @rbuf.bytesize - (@rbuf_offset || 0)
-      end
-
-      # An interim answer does not end the wait.
-      def onewrite_note_status(record, line)
-        at = line.index(" ") || line.index("\t")
-        status = at ? line[at, 6].to_i : 0
-        if status >= 200
-          record.status = status
-          record.response_start ||= record.last_byte # it came together with an interim answer
-        elsif status >= 100
-          record.response_start = record.kernel = nil
-        end
-      end
-
-      # @return [Integer] for {onewrite_end_body}
-      def onewrite_begin_body(record)
-        record.headers_end ||= record.last_byte
-        record.in_body = true
-        record.body_bytes ||= 0
-        onewrite_unread
-      end
-
-      def onewrite_end_body(record, before)
-        return if record.frozen?
-
-        record.in_body = false
-        record.body_bytes += before - onewrite_unread
       end
 
       def onewrite_ask_kernel(record, now)
@@ -240,8 +242,7 @@ module Onewrite
         nodelay = Wire::Nodelay.on?(@onewrite_tcp) if wait >= KernelEvidence::LONG_NS
         exact = @onewrite_counted == @onewrite_requests - 1
         record.kernel = KernelEvidence.new(@onewrite_counters, after, wait, late, exact, nodelay)
-        @onewrite_counters = after
-        @onewrite_counted = @onewrite_requests
+        @onewrite_asked = [after, @onewrite_requests] # for the next request: an interim answer may not be the last of this one
       end
     end
   end

@@ -3,15 +3,13 @@
 module Onewrite
   # A hook for all sessions, as {Onewrite.on_timing} returns it.
   class Hook
-    # @param block [#call]
+    # @return [#call]
+    # @api private
+    attr_reader :block
+
     # @api private
     def initialize(block)
       @block = block
-    end
-
-    # @api private
-    def call(record)
-      @block.call(record)
     end
 
     # Takes this hook away, and no other.
@@ -28,7 +26,8 @@ module Onewrite
     NONE = [].freeze
     private_constant :RUNNING, :NONE
 
-    @all = NONE # replaced as a whole, so that no reader needs a lock
+    # Replaced as a whole, so that no reader needs a lock.
+    @all = @blocks = NONE
     @errors = 0
 
     class << self
@@ -38,17 +37,17 @@ module Onewrite
       attr_reader :errors
 
       def add(hook)
-        @all = [*@all, hook].freeze
+        set([*@all, hook])
       end
 
       def remove(hook)
-        @all = @all.reject { |one| one.equal?(hook) }.freeze
+        set(@all.reject { |one| one.equal?(hook) })
       end
 
       # @param own [#call, nil] the session's
       # @return [Array<#call>, nil] the hooks of a request that begins now
       def of(own)
-        hooks = own ? [*@all, own] : @all
+        hooks = own ? [*@blocks, own] : @blocks
         return if hooks.empty?
 
         thread = Thread.current
@@ -76,6 +75,11 @@ module Onewrite
       end
 
       private
+
+      def set(hooks)
+        @blocks = hooks.map(&:block).freeze
+        @all = hooks.freeze
+      end
 
       # Whether it is the error of a Timeout.timeout around the request. Before timeout 0.4 (Ruby 3.3) it is thrown, but raised
       # where it strikes in a Fiber that was begun within the block; one of the hook's own is raised without this variable.

@@ -74,7 +74,7 @@ module Onewrite
                   :awaiting, :in_body, :sent_bytes, :sent_writes, :body_bytes
 
     # @api private
-    attr_writer :conn_requests, :resend, :proxy, :kernel, :status, :connected_at, :tls_start, :tls_end
+    attr_writer :conn_id, :conn_requests, :idle_ns, :resend, :proxy, :kernel, :status, :connecting, :connected_at, :tls_start, :tls_end
 
     # All variables are set here, in one order: from Ruby 3.2 on, an object that gets them in many orders becomes slow.
     # @param origin [String] scheme, host and port
@@ -83,10 +83,11 @@ module Onewrite
     def initialize(origin, hooks)
       @origin = origin
       @hooks = hooks
-      @request = @http_method = @path = @status = @outcome = @error_kind = @error_phase = @resend = nil
+      @request = @path = @status = @outcome = @error_kind = @error_phase = @resend = nil
       @conn_id = @conn_requests = @idle_ns = @proxy = @kernel = @connecting = @connected_at = nil
       @tls_start = @tls_end = @request_start = @request_end = @response_start = @headers_end = @response_end = nil
       @last_byte = @ended = @in_io = @awaiting = @in_body = @body_bytes = nil
+      @http_method = ""
       @sent_bytes = @sent_writes = 0
       @started_at_unix_ns = Clock.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
       @started_at_mono_ns = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
@@ -211,23 +212,11 @@ module Onewrite
       @tls_end += pause
     end
 
-    # The connection carries it.
-    # @param idle_since [Float, nil] seconds of the monotonic clock, as the library keeps them
-    # @api private
-    def carry(conn_id, requests, idle_since, proxy)
-      @conn_id = conn_id
-      @conn_requests = requests
-      @idle_ns = [@started_at_mono_ns - (idle_since * 1_000_000_000).to_i, 0].max if Float === idle_since
-      @proxy = proxy
-      @connecting = true if @connected_at
-    end
-
     # It ended as the library ends it.
     # @api private
     def finish
-      @outcome = :ok
       @response_end = @last_byte
-      seal
+      seal(:ok)
     end
 
     # It ended in another way.
@@ -236,15 +225,13 @@ module Onewrite
     # @api private
     def abandon(error, complete)
       @response_end = @last_byte if complete
-      if error || @status.nil? || @in_io
-        @outcome = error && program_error?(error) ? :error : :cancelled
-        @error_phase = last_phase
-        @request_end = nil if @error_phase == :send # the last write was not the last
-        @error_kind = @outcome == :error ? ErrorKind.of(error, @error_phase) : :cancelled
-      else
-        @outcome = :ok
-      end
-      seal
+      return seal(:ok) unless error || @status.nil? || @in_io
+
+      outcome = error && program_error?(error) ? :error : :cancelled
+      @error_phase = last_phase
+      @request_end = nil if @error_phase == :send # the last write was not the last
+      @error_kind = outcome == :error ? ErrorKind.of(error, @error_phase) : :cancelled
+      seal(outcome)
     end
 
     # No connection could be had.
@@ -257,29 +244,26 @@ module Onewrite
 
     private
 
-    # Nothing is kept but plain values, of which the program may change none later.
-    def seal
+    # Nothing is kept but plain values, of which the program may change none later. The target is cut before its query, so that no
+    # form of the record can have it.
+    def seal(outcome)
+      @outcome = outcome
       @ended = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
-      name
-      @hooks = @request = @in_io = @awaiting = @in_body = nil
-      freeze
-    end
-
-    # The request's method and target. A target is cut before its query, so that no form of the record can have it.
-    def name
       request = @request
-      return @http_method = "" unless request
-
-      method = request.method
-      @http_method = method.frozen? ? method : method.to_s.dup
-      path = request.path
-      return unless String === path
-
-      path = path[0, path.index("?") || path.size]
-      path = path[/\A[^#]*/] if path.include?("#")
-      @path = path.start_with?("/") ? path : path.sub(ABSOLUTE, '\1')
+      @hooks = @request = @in_io = @awaiting = @in_body = nil
+      if request
+        method = request.method
+        @http_method = method.frozen? ? method : method.to_s.dup
+        path = request.path
+        if String === path
+          path = path[0, path.index(/[?#]/) || path.size]
+          @path = path.start_with?("/") ? path : path.sub(ABSOLUTE, '\1')
+        end
+      end
+      freeze
     rescue StandardError # of a mock, or of a String in an odd encoding
-      @http_method ||= ""
+      @http_method = @http_method.to_s
+      freeze
     end
 
     # What stops a thread, a task or the process is no error of the request.

@@ -19,33 +19,50 @@ module Onewrite
       EMPTY = "".freeze
       private_constant :EMPTY
 
+      # The library asks for it between head and body, and waits for nothing without it. A request that waits for 100 Continue is
+      # not written through this object.
+      # @return [nil]
+      attr_reader :continue_timeout
+      # @return [String, nil] what is held
+      attr_reader :head
+
       # @param sock [Net::BufferedIO]
       # @param holds [Boolean] false: the head leaves at once, because the body may have to be waited for
       def initialize(sock, holds)
         @sock = sock
         @holds = holds
-        @head = nil
+        @head = @continue_timeout = nil
       end
 
       # The library gives it one String, or the three of a chunk, each of which it would write alone. (A splat would make an Array.)
       # @return [Integer] bytes that were taken
       def write(str, data = nil, line_end = nil)
         return write_chunk([str, data, line_end].compact) if data
-        return write_body(str) unless @holds
 
-        @holds = false
-        return @sock.write(str) unless str.instance_of?(String)
+        if @holds
+          @holds = false
+          return @sock.write(str) unless str.instance_of?(String)
 
-        @head = EMPTY + str # a subclass of the library's request may fill its String anew
+          @head = EMPTY + str # a subclass of the library's request may fill its String anew
+        elsif (head = @head)
+          @head = nil
+          if head.bytesize + str.bytesize <= LIMIT
+            begin
+              joined = head + str
+            rescue Encoding::CompatibilityError
+              joined = [head, str].pack("a*a*")
+            end
+            @sock.write(joined)
+            return str.bytesize
+          end
+          @sock.write(head)
+          @sock.write(str)
+        else
+          @sock.write(str)
+        end
         str.bytesize
       end
       alias << write
-
-      # The library asks for it between head and body, and waits for nothing without it. A request that waits for 100 Continue
-      # is not written through this object.
-      def continue_timeout
-        nil
-      end
 
       # Writes the head, if it is still here: the body had no byte, or its source failed.
       def flush
@@ -69,29 +86,11 @@ module Onewrite
       # One of more than a record is written as the library does.
       def write_chunk(strs)
         if strs.all? { |str| str.instance_of?(String) } && strs.map(&:bytesize).reduce(:+) <= LIMIT
-          write_body(strs.pack("a*" * strs.size))
+          write(strs.pack("a*" * strs.size))
         else
           flush
           @sock.write(*strs)
         end
-      end
-
-      def write_body(str)
-        head = @head
-        return @sock.write(str) unless head
-
-        @head = nil
-        if head.bytesize + str.bytesize > LIMIT
-          @sock.write(head)
-          return @sock.write(str)
-        end
-        begin
-          joined = head + str
-        rescue Encoding::CompatibilityError
-          joined = [head, str].pack("a*a*")
-        end
-        @sock.write(joined)
-        str.bytesize
       end
     end
 
