@@ -98,7 +98,7 @@ final class BareNetty extends Client {
         super(options, recording);
         this.customizer = customizer;
         this.control = control;
-        this.epoll = options.api().equals("netty") && !options.customConnector() && Epoll.isAvailable();
+        this.epoll = options.api().equals("netty") && Epoll.isAvailable();
         this.group =
                 new MultiThreadIoEventLoopGroup(1, epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
     }
@@ -122,7 +122,7 @@ final class BareNetty extends Client {
                 .group(group)
                 .channel(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
                 .remoteAddress(options.proxy() != null && !tls ? options.proxy() : origin);
-        if (control || options.customConnector()) {
+        if (control) {
             bootstrap.option(ChannelOption.TCP_NODELAY, false);
         }
         if (options.connectTimeoutMs() > 0) {
@@ -199,6 +199,9 @@ final class BareNetty extends Client {
         }
 
         void start() {
+            if (!call.read()) {
+                throw new Skip("who leaves a body unread closes the channel, which gives the request up");
+            }
             URI uri = URI.create(call.url());
             boolean tls = "https".equalsIgnoreCase(uri.getScheme());
             if (uri.getHost() == null || (!tls && !"http".equalsIgnoreCase(uri.getScheme()))) {
@@ -369,10 +372,6 @@ final class BareNetty extends Client {
                 reply.status = status;
                 reply.headers = response.headers().entries();
                 keepAlive = HttpUtil.isKeepAlive(response) && HttpUtil.isKeepAlive(head) && status != 101;
-                if (!call.read()) {
-                    leave(reply, false);
-                    return;
-                }
             }
             if (part instanceof HttpContent content && !interim) {
                 reply.body(ByteBufUtil.getBytes(content.content()));

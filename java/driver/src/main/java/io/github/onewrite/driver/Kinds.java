@@ -36,7 +36,7 @@ enum Kinds {
     /** What each library's client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
     private static final Map<String, List<String>> FEATURES = Map.of(
             "netty",
-            List.of("proxy_forward", "proxy_connect", "socket_options", "custom_connector", "cancel_connect"),
+            List.of("proxy_forward", "proxy_connect", "socket_options"),
             "okhttp",
             List.of(
                     "body:form",

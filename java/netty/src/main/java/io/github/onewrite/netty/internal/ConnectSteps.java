@@ -50,12 +50,8 @@ abstract class ConnectSteps extends ChannelDuplexHandler {
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (connection != null) {
-            if (event instanceof SslHandshakeCompletionEvent done) {
-                if (done.isSuccess()) {
-                    connection.secured();
-                } else {
-                    connection.error(done.cause());
-                }
+            if (event instanceof SslHandshakeCompletionEvent done && done.isSuccess()) {
+                connection.secured(); // Of a handler that was added after the connect.
             } else if (event.getClass().getName().equals(TUNNEL_OPEN)) {
                 connection.connected();
             }

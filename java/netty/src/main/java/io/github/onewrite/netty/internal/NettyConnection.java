@@ -100,26 +100,46 @@ public final class NettyConnection {
 
     /** The socket is connected; a proxy handler lets this pass before its tunnel is open. */
     void active() {
-        if (!tunnels && connected == 0) {
+        if (tunnels) {
+            proxy = address(channel.remoteAddress());
+        } else if (connected == 0) {
             connected();
         }
     }
 
-    /** The socket is connected, and the tunnel is open if there is one. */
+    /** The socket is connected, and the tunnel is open if there is one. The handshake begins. */
     void connected() {
         connected = System.nanoTime();
-        securing = channel.pipeline().get(SslHandler.class) == null ? 0 : connected;
+        SslHandler tls = channel.pipeline().get(SslHandler.class);
+        if (tls != null) {
+            securing = connected;
+            // Before the event of its end: the program may write as soon as it knows.
+            tls.handshakeFuture().addListener(done -> {
+                if (done.isSuccess()) {
+                    secured();
+                } else {
+                    error(done.cause());
+                }
+            });
+        }
     }
 
     void secured() {
-        secured = System.nanoTime();
-        securing = securing == 0 ? connected : securing;
+        if (secured == 0) {
+            secured = System.nanoTime();
+            securing = securing == 0 ? connected : securing;
+        }
+    }
+
+    /** Whether a request can be sent: a program may write before. */
+    private boolean isReady() {
+        return connecting == 0 || (connected != 0 && (securing == 0 || secured != 0));
     }
 
     /** The codec is there, with which the handlers came: they have seen nothing of a handshake before. */
     void readyLate() {
         SslHandler tls = channel.pipeline().get(SslHandler.class);
-        if (secured == 0 && tls != null && tls.handshakeFuture().isSuccess()) {
+        if (tls != null && tls.handshakeFuture().isSuccess()) {
             secured();
         }
     }
@@ -183,7 +203,6 @@ public final class NettyConnection {
         if (proxy == null && (absolute || tunnels)) {
             proxy = address(channel.remoteAddress());
         }
-        exchange.proxy = proxy;
         if (probe != null) {
             probe.begin();
         }
@@ -349,6 +368,7 @@ public final class NettyConnection {
 
     /** The steps of the connect belong to the request that waited for them. */
     private void addConnect(Exchange exchange) {
+        exchange.proxy = proxy;
         if (exchange.requests > 1) {
             return;
         }
@@ -358,11 +378,9 @@ public final class NettyConnection {
             exchange.stamp(Moment.QUEUE_END, begun);
         }
         copyConnect(exchange);
-        // The program may write before the connection is ready.
-        boolean isReady = connecting == 0 || (connected != 0 && (securing == 0 || secured != 0));
         long ready = Math.max(connected, secured);
         for (Moment each : new Moment[] {Moment.CONNECTION_ACQUIRED, Moment.REQUEST_START}) {
-            if (!isReady) {
+            if (!isReady()) {
                 exchange.clear(each);
             } else if (exchange.at(each) != 0 && exchange.at(each) < ready) {
                 exchange.stamp(each, ready);
@@ -432,7 +450,7 @@ public final class NettyConnection {
 
     /** The program closes the channel, or a time limit of its pipeline does. */
     void closing() {
-        if (exchanges.isEmpty()) {
+        if (!channel.isActive() || (exchanges.isEmpty() && !isAwaited())) {
             return;
         }
         if (error == null && isTimeUp()) {
@@ -443,9 +461,9 @@ public final class NettyConnection {
 
     /** A ReadTimeoutHandler above the codec passes its exception upwards, and then closes: nothing below it sees more. */
     private boolean isTimeUp() {
+        Exchange first = exchanges.peek();
         for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
-            if (each.getValue() instanceof ReadTimeoutHandler limit) {
-                Exchange first = exchanges.element();
+            if (first != null && each.getValue() instanceof ReadTimeoutHandler limit) {
                 long since = Math.max(lastRead, first.at(Moment.CONNECTION_ACQUIRED));
                 return System.nanoTime() - since >= TimeUnit.MILLISECONDS.toNanos(limit.getReaderIdleTimeInMillis());
             }
@@ -453,7 +471,16 @@ public final class NettyConnection {
         return false;
     }
 
+    /** Somebody waits for a connection that is not ready. */
+    private boolean isAwaited() {
+        return requested != null && requests == 0 && !isReady();
+    }
+
     void closed() {
+        if (isAwaited()) {
+            exchanges.add(requested);
+            requested = null;
+        }
         ErrorKind kind = closing ? ErrorKind.CANCELLED : kindOf(error == null ? new ClosedChannelException() : error);
         for (Exchange each = exchanges.poll(); each != null; each = exchanges.poll()) {
             end(each, kind);

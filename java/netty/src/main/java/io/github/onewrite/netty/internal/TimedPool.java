@@ -61,19 +61,26 @@ final class TimedPool implements ChannelPool {
         return promise;
     }
 
-    private static void acquired(Channel channel, long asked, boolean byHook) {
+    private void acquired(Channel channel, long asked, boolean byHook) {
         NettyConnection connection = NettyConnection.of(channel);
         if (connection == null) {
             return; // Made before there was a hook.
         }
         if (channel.eventLoop().inEventLoop()) {
-            connection.requested(asked, byHook, 0);
+            requested(connection, asked, byHook);
             return;
         }
         try {
-            channel.eventLoop().execute(() -> connection.requested(asked, byHook, 0));
+            channel.eventLoop().execute(() -> requested(connection, asked, byHook));
         } catch (RejectedExecutionException e) {
             // The loop is shut down: the request is written in vain.
+        }
+    }
+
+    private void requested(NettyConnection connection, long asked, boolean byHook) {
+        Stamps record = connection.requested(asked, byHook, 0);
+        if (record != null) {
+            record.origin = origin; // Until there is a request: the connection may fail before.
         }
     }
 
