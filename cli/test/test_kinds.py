@@ -60,6 +60,7 @@ class DropsTheBody(Listener):
         return True
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("then", ["waits", "resets", "408"])
 def test_a_server_that_one_write_breaks_is_named(then: str) -> None:
     server = DropsTheBody(then)

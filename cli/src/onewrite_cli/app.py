@@ -24,9 +24,7 @@ EXIT = "exit status: 0 clean, 1 found, 2 inconclusive, 3 could not run, 130 inte
 CHECK = """\
 Runs CMD against a server that counts segments; judges how its requests arrive.
 With {port} CMD is a server, and its answers are judged. Without CMD it listens.
-
   onewrite check -- curl -d hello {url}
-  onewrite check --until 20 -- ./service {url}    (it does not end)
   onewrite check -- python3 -m http.server {port}"""
 DOCTOR = """\
 Sends a few requests to URL in two writes and in one, with Nagle on and off.
