@@ -17,7 +17,8 @@ CODE = re.sub(r"session\.post.*\n(?=session\.post)", "", CODE)
 
 
 def form(record: str) -> str:
-    """A printed record without its figures and the address."""
+    """A printed record without its figures and the address; the wait of a busy machine may have a cause."""
+    record = re.sub(r" \((?:client|server):[^)]*\)", "", record)
     return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"http://\S+", "URL", record)).strip()
 
 

@@ -1,14 +1,16 @@
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
-import io.github.onewrite.client.Body;
-import io.github.onewrite.client.OnewriteClient;
-import io.github.onewrite.client.Request;
-import io.github.onewrite.client.Response;
+import io.github.onewrite.okhttp.OnewriteOkHttp;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Executors;
+import okhttp3.MediaType;
+import okhttp3.OkHttpClient;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
 
 /**
  * A small web service that forwards each order it receives to an upstream, and logs where the call's time went.
@@ -21,6 +23,7 @@ import java.util.concurrent.Executors;
  */
 public final class OrderService {
     private static final String UPSTREAM = System.getenv("UPSTREAM");
+    private static final MediaType JSON = MediaType.get("application/json");
 
     private OrderService() {}
 
@@ -28,8 +31,10 @@ public final class OrderService {
         // The JDK's server writes an answer in two: without this its callers would stall.
         System.setProperty("sun.net.httpserver.nodelay", "true");
         int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "8000"));
-        OnewriteClient client =
-                OnewriteClient.builder().onTiming(System.out::println).build();
+        OkHttpClient client = OnewriteOkHttp.create()
+                .onTiming(System.out::println)
+                .apply(new OkHttpClient.Builder())
+                .build();
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
         server.createContext("/orders", exchange -> store(client, exchange));
         server.setExecutor(Executors.newCachedThreadPool());
@@ -38,16 +43,17 @@ public final class OrderService {
                 "listening on http://127.0.0.1:" + server.getAddress().getPort() + "/orders");
     }
 
-    private static void store(OnewriteClient client, HttpExchange exchange) throws IOException {
+    private static void store(OkHttpClient client, HttpExchange exchange) throws IOException {
         byte[] order = exchange.getRequestBody().readAllBytes();
         int status;
         byte[] answer;
-        try {
-            Response stored = client.execute(Request.post(UPSTREAM, Body.of(order))
-                    .header("Content-Type", "application/json")
-                    .build());
-            status = stored.status();
-            answer = stored.body();
+        Request request = new Request.Builder()
+                .url(UPSTREAM)
+                .post(RequestBody.create(order, JSON))
+                .build();
+        try (Response stored = client.newCall(request).execute()) {
+            status = stored.code();
+            answer = stored.body().bytes();
         } catch (IOException error) {
             status = 502;
             answer = ("{\"error\": \"" + error.getClass().getSimpleName() + "\"}").getBytes(StandardCharsets.UTF_8);
