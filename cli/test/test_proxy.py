@@ -239,3 +239,11 @@ def test_what_does_not_follow_the_proxy_is_inconclusive() -> None:
     server.close()
     assert done.status == 2
     assert "no connection came to the proxy" in done.data["problem"]
+
+
+def test_a_direct_check_goes_past_the_users_proxy() -> None:
+    program = "import os, urllib.request as r, sys; r.urlopen(sys.argv[1], b'x').read(); print(os.environ['NO_PROXY'])"
+    env = {"HTTP_PROXY": "http://127.0.0.9:1", "NO_PROXY": "internal"}
+    done = onewrite("check", "-v", "-f", "json", "--requests", "1", "--", sys.executable, "-c", program, "{url}", env=env)
+    assert (done.data["problem"], done.data["requests"]) == (None, 1), done.out
+    assert "internal,127.0.0.1" in done.err

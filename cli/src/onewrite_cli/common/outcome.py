@@ -138,7 +138,6 @@ def apply_severities(outcomes: list[Outcome], severities: dict[str, str]) -> Non
         word = severities[outcome.rule.id]
         if word == "off":
             outcome.state = State.OFF
-        elif outcome.own_proxy and outcome.state is State.FOUND:
-            outcome.state = State.INCONCLUSIVE if outcome.rule.is_stall else State.WARNED
-        elif word == "warn" and outcome.state is State.FOUND:
-            outcome.state = State.WARNED
+        elif outcome.state is State.FOUND and (word == "warn" or outcome.own_proxy):
+            fails = word == "fail" and outcome.rule.is_stall
+            outcome.state = State.INCONCLUSIVE if fails else State.WARNED
