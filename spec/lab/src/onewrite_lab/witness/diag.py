@@ -46,6 +46,7 @@ class Diag:
         if not AVAILABLE:
             raise OSError("NETLINK_SOCK_DIAG is Linux's")
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _NETLINK_SOCK_DIAG)
+        self._socket.settimeout(1)
         self._lock = threading.Lock()
         self._number = 0
 
@@ -61,8 +62,10 @@ class Diag:
             self._number += 1
             header = _HEADER.pack(_HEADER.size + len(request), _BY_FAMILY, _REQUEST, self._number, 0)
             self._socket.sendall(header + request)
-            answer = self._socket.recv(8192)
-        _, kind, *_ = _HEADER.unpack_from(answer)
+            number = 0
+            while number != self._number:  # else the answer to a request that was given up
+                answer = self._socket.recv(8192)
+                _, kind, _, number, _ = _HEADER.unpack_from(answer)
         if kind == _ERROR:
             code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
             if code in (2, 116):  # ENOENT, ESTALE
