@@ -3,6 +3,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { readOptions } from '../config.js'
+import { hide } from '../patch.js'
 import * as hooks from '../timing/hooks.js'
 import { Connection } from '../timing/connection.js'
 import { joinWrites } from '../wire/coalesce.js'
@@ -14,11 +15,15 @@ import { followSocket, HttpExchange } from './exchange.js'
 /** @typedef {https.AgentOptions & Options} HttpsAgentOptions */
 /** @typedef {(error: Error | null, socket?: any) => void} OnSocket */
 
-/** On an agent. Not a #field, and not hidden: agents are copied, inherited from and put into a Proxy. */
-const kConfig = Symbol('onewrite config')
+/** @typedef {import('../config.js').Config} Config */
 
-/** @param {any} agent @returns {import('../config.js').Config | undefined} */
-function configOf (agent) { return agent[kConfig] }
+/** On an agent. Not a #field: agents are inherited from, copied and put into a Proxy. */
+const kConfig = Symbol('onewrite config')
+/** Of a copy that lacks it: that of the environment. @type {Config | undefined} */
+let ofCopies
+
+/** @param {any} agent @returns {Config} */
+function configOf (agent) { return agent[kConfig] ?? (ofCopies ??= readOptions()) }
 
 /**
  * Overrides the documented method `createConnection`, and `addRequest`, to which Node passes each request. The latter
@@ -30,14 +35,13 @@ const withOurs = (Base) => /** @type {any} */ (class extends Base {
   constructor (options) {
     const config = readOptions(options)
     super(options)
-    const own = /** @type {any} */ (this)
-    own[kConfig] = config
+    hide(this, kConfig, config)
   }
 
   /** @param {any} options of the connection @param {OnSocket} [callback] */
   createConnection (options, callback) {
     const config = configOf(this)
-    if (config === undefined || config.disabled) return super.createConnection(options, callback)
+    if (config.disabled) return super.createConnection(options, callback)
     const host = String(options.socketPath ? '' : options.host ?? '')
     const connection = config.hooks.length > 0 ? new Connection(host, this.protocol === 'https:') : null
     const setUp = (/** @type {any} */ socket) => {
@@ -59,7 +63,7 @@ const withOurs = (Base) => /** @type {any} */ (class extends Base {
   /** @param {any} request @param {any} options @param {any[]} rest */
   addRequest (request, options, ...rest) {
     const config = configOf(this)
-    if (config === undefined || config.disabled) return super.addRequest(request, options, ...rest)
+    if (config.disabled) return super.addRequest(request, options, ...rest)
     const isTimed = config.hooks.length > 0 && !hooks.isHookRunning
     const exchange = isTimed ? new HttpExchange(config.hooks, request, Object(options)) : null
     if (!config.observe) request.once('socket', joinWrites)

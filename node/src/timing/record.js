@@ -108,6 +108,7 @@ export class Exchange extends TimingRecord {
   #hooks
   #origin
   #path
+  /** @type {AsyncResource | null} */
   #scope
   // Moments, ns; 0: not reached.
   #acquiredNs = 0
@@ -289,7 +290,10 @@ export class Exchange extends TimingRecord {
       if (connection.exchange === this) connection.exchange = null
       this.#connection = null
     }
-    callHooksLater(this.#hooks, this, this.#scope)
+    const scope = /** @type {AsyncResource} */ (this.#scope)
+    // undici's own handlers hold the body of the request.
+    this.#scope = null
+    callHooksLater(this.#hooks, this, scope)
   }
 
   /** @returns {[import('./record.js').EventName, number][]} */
