@@ -3,7 +3,7 @@
 `python joined_client.py BROKEN` breaks one thing in the latter.
 """
 
-# ruff: noqa: ANN, PLW0603
+# ruff: noqa: ANN001, ANN201
 # mypy: ignore-errors
 
 import base64

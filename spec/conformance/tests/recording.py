@@ -64,10 +64,6 @@ def _told(value: Any, usual: Any) -> dict[str, Any]:
     return {name: told for name, told in asdict(value).items() if told != getattr(usual, name)}
 
 
-def _new(reply: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in reply.items() if name not in ("timing", "timings", "events", "objects")}
-
-
 def packed(seen: Observation) -> dict[str, Any]:
     """The observation as JSON."""
     arrivals = [_told(one, Arrival(-1, 0, 0, "")) | {"tunnel": _pack(one.tunnel)} for one in seen.arrivals]
@@ -78,7 +74,7 @@ def packed(seen: Observation) -> dict[str, Any]:
         for one in seen.exchanges
     ]
     samples = [
-        {"request": one.request, "reply": _new(one.reply), "counted": one.counted, "step": one.step, "batch": one.batch}
+        {"request": one.request, "reply": one.reply, "counted": one.counted, "step": one.step, "batch": one.batch}
         | {"exchanges": [exchange.number for exchange in one.exchanges]}
         for one in seen.samples
     ]

@@ -230,6 +230,8 @@ MUTANTS = [
     Mutant("a cancelled request is an error", f"time/22/cancel-wait/{P}", record(outcome="error"), "the record's outcome is error"),
     Mutant("a hook that raises breaks the request", f"time/23/raising-hooks/{P}", reply(outcome="error", error={"kind": "other"}), "outcome is error"),
     Mutant("every wait is blamed on Nagle", f"time/26/cause-server/{P}", record(cause="nagle_delayed_ack"), "nagle_delayed_ack"),
+    Mutant("the server is blamed for an answer that lay unread", f"time/26/cause-client/{P}", record(cause="server"), "server, not client"),
+    Mutant("an answer that lay unread is no evidence", f"time/26/cause-client/{P}", record(kernel=lambda old: old | {"unread_ns": 0}), "its shares are"),
     Mutant("evidence counts since the connection was made", f"time/26/evidence-after-loss/{P}", record(kernel=lambda old: old and old | {"segments_out": 9}), "segments_out by the kernel's evidence: 9"),
     Mutant("a record holds a signature", f"sec/17/query/{P}", record(url=lambda old: f"{old}?sig=letmein"), "holds 'letmein'"),
     Mutant("a record holds a query, where nobody asks", f"time/5/anchor/{P}", record(url=lambda old: f"{old}?a=b"), "does not match"),

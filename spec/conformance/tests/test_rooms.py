@@ -13,8 +13,7 @@ SOURCE = Path(onewrite_conformance.__file__).parent
 # Each room, and the rooms that it may import.
 MAY_IMPORT = {
     "contract": set[str](),
-    "old_form": {"contract"},
-    "driver": {"contract", "old_form"},
+    "driver": {"contract"},
     "checks": {"contract"},
     "run": {"contract", "driver", "checks"},
     "report": {"contract", "run"},

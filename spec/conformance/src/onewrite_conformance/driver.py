@@ -24,7 +24,6 @@ from urllib.parse import urlsplit
 import jsonschema
 
 from onewrite_conformance.contract.places import SCHEMAS
-from onewrite_conformance.old_form import upgraded
 
 __all__ = [
     "Driver",
@@ -36,8 +35,6 @@ __all__ = [
     "run_file",
     "unknown_capabilities",
 ]
-
-PROTOCOL = 2
 
 # What a driver did wrong, by kind.
 FAULTS = {
@@ -72,8 +69,8 @@ class OpenRefused(Exception):
 
 
 @lru_cache
-def _validator(command: str, old: bool = False) -> Any:
-    definitions = json.loads((SCHEMAS / f"driver-v{1 if old else 2}.schema.json").read_text())["$defs"]
+def _validator(command: str) -> Any:
+    definitions = json.loads((SCHEMAS / "driver-v2.schema.json").read_text())["$defs"]
     return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{command}", "$defs": definitions})
 
 
@@ -89,9 +86,9 @@ def unknown_capabilities(hello: dict[str, Any]) -> list[str]:
     return sorted(set(hello.get("capabilities", ())) - capabilities())
 
 
-def misfit(command: str, reply: dict[str, Any], *, old: bool = False) -> str | None:
+def misfit(command: str, reply: dict[str, Any]) -> str | None:
     """The first fault of a reply to this command by the schema, or None."""
-    error = jsonschema.exceptions.best_match(_validator(command, old).iter_errors(reply))
+    error = jsonschema.exceptions.best_match(_validator(command).iter_errors(reply))
     if error is None:
         return None
     where = "/".join(str(part) for part in error.absolute_path) or "reply"
@@ -157,18 +154,10 @@ class Driver:
         self._reader = threading.Thread(target=self._read_stderr, daemon=True)
         self._reader.start()
         try:
-            self.hello = self._hello({"cmd": "hello", "client": client})
+            self.hello = self._call({"cmd": "hello", "client": client})
         except BaseException:
             self.end()
             raise
-
-    def _hello(self, command: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._call(command)
-        except DriverSkipped as skipped:
-            if "protocol" not in str(skipped):
-                raise
-            return self._call(command | {"protocol": 1})  # a driver that knows version 1 alone
 
     # -- commands ------------------------------------------------------------------------------------------
 
@@ -179,8 +168,7 @@ class Driver:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        old = ("gather", "writes") if self.hello.get("protocol") == 1 else ()
-        return frozenset([*self.hello.get("capabilities", ()), *old])
+        return frozenset(self.hello.get("capabilities", ()))
 
     @property
     def alive(self) -> bool:
@@ -273,7 +261,7 @@ class Driver:
             self._process.stdin.flush()
         reply = self._reply(seq, name, (self.timeout_s if allowed is None else allowed) + patience)
         self._check(name, reply)
-        return upgraded(reply)
+        return reply
 
     def _reply(self, seq: int, name: str, allowed: float) -> dict[str, Any]:
         deadline = time.monotonic() + allowed
@@ -299,7 +287,7 @@ class Driver:
         shape = (name, _shape(reply))
         if shape in self._seen:
             return
-        problem = misfit(name, reply, old=reply.get("protocol", self.hello.get("protocol")) == 1)
+        problem = misfit(name, reply)
         if problem is not None:
             raise self._failed("bad_message", f"reply to `{name}`: {problem}")
         if name == "hello" and reply["client"] != self.client:

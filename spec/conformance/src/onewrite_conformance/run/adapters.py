@@ -94,7 +94,7 @@ def of_folder(folder: Path, *, guest: bool = False) -> Adapter:
         env=dict(settings.get("environment", {})),
         second=second,
         own_messages=tuple(settings.get("own_messages", ())),
-        limits=dict(settings.get("joining_buffer") or settings.get("coalesce_max", {})),
+        limits=dict(settings.get("joining_buffer", {})),
         stock=settings.get("stock", f"{folder.name} stock"),
     )
 

@@ -132,7 +132,7 @@ def play(
 
 def _freeze(pid: int, milliseconds: int) -> None:
     """Stop the driver for so long, so that it does not read an answer that has come."""
-    time.sleep(0.005)  # until it has returned from its last write and waits
+    time.sleep(0.03)  # until it has returned from its last write and waits
     os.kill(pid, signal.SIGSTOP)
     thaw = threading.Timer(milliseconds / 1000, os.kill, (pid, signal.SIGCONT))
     thaw.daemon = True
