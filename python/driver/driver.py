@@ -28,7 +28,7 @@ os.dup2(2, 1)  # a stray print goes to stderr: stdout is protocol only
 
 #: Capabilities of every kind of client; the adapter's own kinds add theirs.
 COMMON = [
-    "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
+    "shared_clock", "proxy_forward", "proxy_connect", "socket_options", "custom_connector",
     "concurrency", "retries", "redirects", "load", "serve",
     *(f"body:{kind}" for kind in bodies.KINDS),
 ]  # fmt: skip

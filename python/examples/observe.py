@@ -23,8 +23,7 @@ def main() -> None:
     options = parser.parse_args()
     records: list[Any] = []
     disease: dict[str, Any] = {
-        "coalesce_disabled": True,
-        "nodelay_disabled": True,
+        "observe": True,
         "socket_options": [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)],
     }
     http = onewrite.PoolManager(on_timing=records.append, **(disease if options.sick else {}))

@@ -18,8 +18,8 @@ import onewrite
 UPSTREAM = os.environ["UPSTREAM"]
 
 
-def log(timing: onewrite.Timing) -> None:
-    print(json.dumps(timing.to_dict()), flush=True)
+def log(record: onewrite.Record) -> None:
+    print(json.dumps(record.to_dict()), flush=True)
 
 
 http_out = onewrite.PoolManager(on_timing=log, maxsize=10)

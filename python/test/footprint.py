@@ -63,13 +63,25 @@ def mechanisms() -> list[dict[str, str]]:
     return found
 
 
-def listed(*when: str) -> set[str]:
-    """The names of replaced methods that are touched by then, by module, class and name."""
+def listed(*when: str, prefix: str = "") -> set[str]:
+    """The names of replaced methods and set attributes that are touched by then, by module, class and name."""
     found: set[str] = set()
     for one in mechanisms():
         if one["kind"] == "replaced method" and one["when"] in when:
-            found.update(name for name in one["name"].split(", ") if name.count(".") > 1)
+            found.update(name for name in one["name"].split(", ") if name.startswith(prefix))
+    for name, owners in _ATTRIBUTES.items():
+        if name.startswith(prefix) and any(one.startswith(name) for one in found):
+            found |= {f"{owner}._onewrite" for owner in owners}
+    if any("1.26" in name for name in (sys.modules["urllib3"].__version__,)) and "install" in when:
+        found.add("urllib3.connection.HTTPConnection.request_chunked")
     return found
+
+
+#: The classes that get an attribute when functions of these packages are replaced.
+_ATTRIBUTES = {
+    "urllib3": ("urllib3.connection.HTTPConnection", "urllib3.HTTPConnectionPool"),
+    "httpx": ("httpx.HTTPTransport",),
+}
 
 
 def _class(cls: type) -> Picture:
@@ -153,12 +165,14 @@ def public(names: set[str]) -> set[str]:
     """The names of methods as the list has them: by the shortest module that shows the class."""
     shortened = {
         "urllib3.connectionpool.HTTPConnectionPool": "urllib3.HTTPConnectionPool",
-        "urllib3.poolmanager.PoolManager": "urllib3.PoolManager",
-        "httpcore._sync.connection_pool.ConnectionPool": "httpcore.ConnectionPool",
-        "httpcore._async.connection_pool.AsyncConnectionPool": "httpcore.AsyncConnectionPool",
+        "urllib3.connectionpool.HTTPSConnectionPool": "urllib3.HTTPSConnectionPool",
+        "urllib3.response.HTTPResponse": "urllib3.HTTPResponse",
+        "httpx._transports.default.HTTPTransport": "httpx.HTTPTransport",
+        "httpx._transports.default.AsyncHTTPTransport": "httpx.AsyncHTTPTransport",
     }
     found = set()
     for name in names:
+        name = name.removeprefix("requests.packages.").replace("VerifiedHTTPSConnection", "HTTPSConnection")  # aliases
         owner, _, attribute = name.rpartition(".")
         found.add(f"{shortened.get(owner, owner)}.{attribute}")
     return found

@@ -10,6 +10,7 @@ import pytest
 import urllib3
 
 import onewrite
+import onewrite.httpx
 
 pytest.importorskip("opentelemetry.sdk")
 from onewrite import opentelemetry as of_onewrite  # noqa: E402
@@ -57,6 +58,8 @@ def test_phases_are_on_the_span_of_the_instrumentation(
     try:
         get(name, server.url("/a"))
     finally:
+        onewrite.uninstall()  # first: an instrumentation does not find its wrapper below another one
+        onewrite.httpx.uninstall()
         made[0].uninstrument()
     (span,) = telemetry.spans()
     attributes = dict(span.attributes or {})

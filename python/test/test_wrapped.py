@@ -102,7 +102,6 @@ WATCHED = [
     "http.client.HTTPConnection.putrequest",
     "http.client.HTTPConnection.putheader",
     "http.client.HTTPConnection.endheaders",
-    "http.client.HTTPConnection.send",
     "urllib3.connection.HTTPConnection.request",
 ]
 if not _base.IS_1:  # 1.26 asks for an answer twice: first with an argument of Python 2

@@ -30,7 +30,8 @@ class Patch:
         self._below = [there]
         while hasattr(self._below[-1], "__wrapped__"):
             self._below.append(self._below[-1].__wrapped__)
-        stock = self._inherited() if there is None else typing.cast(Function, there)
+        # By getattr(): a wrapt proxy of a tracer has to be bound.
+        stock = self._inherited() if there is None else typing.cast(Function, getattr(self._owner, self._name))
         self._ours = functools.wraps(stock)(self._make(stock))
         # For inspect.getfullargspec(), which does not follow __wrapped__: mocks read parameters by it.
         self._ours.__signature__ = inspect.signature(stock)  # type: ignore[attr-defined]
