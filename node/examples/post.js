@@ -1,10 +1,10 @@
-// POSTs an order and prints where its time went. URL: first argument, ONEWRITE_EXAMPLE_URL, or port 8080 here.
+// POSTs an order and prints where its time went. URL: first argument, ONEWRITE_EXAMPLE_URL, or https://example.com/.
 
 import { request } from 'undici'
 import { Agent } from 'onewrite'
 
-const url = process.argv[2] ?? process.env.ONEWRITE_EXAMPLE_URL ?? 'http://127.0.0.1:8080/'
-const dispatcher = new Agent({ onTiming: (timing) => console.log(String(timing)) })
+const url = process.argv[2] ?? process.env.ONEWRITE_EXAMPLE_URL ?? 'https://example.com/'
+const dispatcher = new Agent({ onTiming: (record) => console.log(String(record)) })
 
 for (let order = 1; order <= 3; order++) {
   const { statusCode, body } = await request(url, {

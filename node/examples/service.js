@@ -9,7 +9,7 @@ import { request } from 'undici'
 import { Agent } from 'onewrite'
 
 const upstream = new URL(process.env.UPSTREAM)
-const dispatcher = new Agent({ connections: 10, onTiming: (timing) => console.log(JSON.stringify(timing)) })
+const dispatcher = new Agent({ connections: 10, onTiming: (record) => console.log(JSON.stringify(record)) })
 
 const server = createServer(async (incoming, outgoing) => {
   const parts = []

@@ -13,7 +13,7 @@ const folder = fileURLToPath(new URL('..', import.meta.url))
 async function runAgainstTap (args) {
   const tap = await startTap({ count: false })
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, args.map((arg) => arg.replaceAll('http://127.0.0.1:8080/', `${tap.origin}/`)),
+    const { stdout } = await promisify(execFile)(process.execPath, args.map((arg) => arg.replaceAll('https://example.com/', `${tap.origin}/`)),
       { cwd: folder, env: { ...process.env, ONEWRITE_EXAMPLE_URL: tap.origin } })
     return { stdout, requests: tap.requests }
   } finally {
@@ -25,11 +25,10 @@ const examples = [...readFileSync(new URL('../README.md', import.meta.url), 'utf
 
 /** @type {[string, RegExp[], (requests: any[]) => void][]} a word that the example has, what it prints, what it sends */
 const expected = [
-  ['new Agent({ onTiming', [/^POST http:\S+ 200 in [\d.]+ ms: .*wait [\d.]+.*new conn 1$/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.length, 200)],
-  ['install({ connections', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'a=b')],
-  ['axios', [/^200 ok$/m], ([{ body }]) => assert.deepEqual(JSON.parse(body.toString()), { a: 1 })],
-  ['openTelemetry()', [/^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
-  ['withTimingId', [/^order 17 \d+$/m, /^ok$/m], ([{ head }]) => assert.match(head, /^GET /)]
+  ['install({ onTiming: (record)', [/^POST http:\S+ 200 in [\d.]+ ms: .*wait [\d.]+.*new conn 1$/m, /^200 ok$/m], ([{ body }]) => assert.equal(body.toString(), 'a=b')],
+  ['new Agent({ onTiming', [/^\d+$/m, /^ok$/m], ([{ body }]) => assert.equal(body.toString(), 'x')],
+  ['axios', [/^\d+$/m, /^ok$/m], ([{ body }]) => assert.deepEqual(JSON.parse(body.toString()), { a: 1 })],
+  ['openTelemetry()', [/^$/], (requests) => assert.equal(requests.length, 0)]
 ]
 
 test('every example of the README is in the list below', () => {
@@ -39,9 +38,8 @@ test('every example of the README is in the list below', () => {
 for (const [word, prints, check] of expected) {
   test(`the example of the README with ${word} runs`, async () => {
     // An example may leave connections open, which would keep its process alive for a while.
-    const { stdout, requests } = await runAgainstTap(['--input-type=module', '-e', `${examples.find((code) => code.includes(word))}\nprocess.exit()`])
+    const { stdout, requests } = await runAgainstTap(['--input-type=module', '-e', `${examples.find((code) => code.includes(word))}\nsetTimeout(process.exit, 20)`])
     for (const pattern of prints) assert.match(stdout, pattern)
-    assert.equal(requests.length, 1)
     check(requests)
   })
 }
@@ -51,8 +49,8 @@ test('the command of the README runs a program with fetch and node:http', async 
   const { stdout, requests } = await runAgainstTap(['--import', 'onewrite/register', '--input-type=module', '-e', `
     import http from 'node:http'
     import { once } from 'node:events'
-    const answer = await fetch('http://127.0.0.1:8080/', { method: 'POST', body: 'x' })
-    const [response] = await once(http.get('http://127.0.0.1:8080/'), 'response')
+    const answer = await fetch('https://example.com/', { method: 'POST', body: 'x' })
+    const [response] = await once(http.get('https://example.com/'), 'response')
     console.log(answer.status, response.statusCode)
     process.exit()`])
   assert.equal(stdout.trim(), '200 200')
