@@ -1,15 +1,13 @@
 package example;
 
 import io.github.onewrite.Cause;
-import io.github.onewrite.Timing;
-import io.github.onewrite.TimingMappers;
+import io.github.onewrite.TimingHook;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
+import java.net.URI;
 import java.time.Duration;
-import java.util.Map;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
@@ -41,13 +39,12 @@ public class Application {
 
     // docs/recipes-java.md names this method
     @Bean
-    static Consumer<Timing> waits(MeterRegistry registry) {
+    static TimingHook waits(MeterRegistry registry) {
         Duration[] edges = Stream.of(5, 10, 25, 35, 50, 75, 100, 250, 500, 1000, 5000)
                 .map(Duration::ofMillis)
                 .toArray(Duration[]::new);
         return timing -> {
-            Map<String, Object> named = TimingMappers.otelAttributes(timing);
-            Tags server = Tags.of("server.address", String.valueOf(named.get("server.address")));
+            Tags server = Tags.of("server.address", String.valueOf(URI.create(timing.url()).getHost()));
             String cause = timing.cause().map(Cause::canonicalName).orElse("");
             timing.waitNanos().ifPresent(wait -> Timer.builder("onewrite.wait.duration")
                     .tags(server.and("onewrite.cause", cause))
