@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from onewrite_lab.certificates import shared
 from onewrite_lab.tap.answers import Answer, Script, expand
 from onewrite_lab.tap.channel import Channel, Piece, drop_incoming, restore_incoming
 from onewrite_lab.tap.exchange import Arrival, Exchange
@@ -83,6 +82,8 @@ class Conversation:
         return False
 
     def _handshake(self) -> None:
+        from onewrite_lab.certificates import shared  # a plain tap starts without it
+
         context = shared().context(self.script.certificate, self.script.tls_max)
         on_hello = self.tap.on_hello
         self.channel.start_tls(context, IDLE_S, None if on_hello is None else lambda: on_hello(self.arrival))
