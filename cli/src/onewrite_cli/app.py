@@ -6,7 +6,6 @@ import argparse
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -203,6 +202,8 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", ExitStatus.INTERRUPTED)
     except Exception as error:
+        import traceback
+
         at = traceback.extract_tb(error.__traceback__)[-1]
         what = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
         return _fail(" ".join(what.split()), ExitStatus.COULD_NOT_RUN)

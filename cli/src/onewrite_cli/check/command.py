@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
+import os
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,7 +42,7 @@ def check(options: CheckOptions) -> Report:
     words = " ".join(options.command)
     client = options.proxy or options.until or "{url}" in words or "{https_url}" in words
     server = bool(options.command) and (options.port is not None or ("{port}" in words and not client))
-    with tempfile.TemporaryDirectory(prefix="onewrite-") as folder:
+    with _scratch() as folder:
         if server:
             from onewrite_cli.check.server import check_server
 
@@ -47,10 +50,23 @@ def check(options: CheckOptions) -> Report:
         elif options.command:
             from onewrite_cli.check.client import check_client
 
-            report = check_client(options, Path(folder))
+            report = check_client(options, folder)
         else:
             from onewrite_cli.check.listen import listen
 
-            report = listen(options, Path(folder))
+            report = listen(options, folder)
     apply_severities(report.outcomes, severities)
     return report
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder that goes with the block."""
+    folder = Path(os.environ.get("TMPDIR") or "/tmp", f"onewrite-{os.getpid()}-{time.monotonic_ns():x}")
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        import shutil  # at the end, where its import delays no start
+
+        shutil.rmtree(folder, ignore_errors=True)

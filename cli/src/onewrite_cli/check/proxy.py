@@ -20,16 +20,14 @@ from onewrite_lab.probe import authority
 from onewrite_lab.tap import Answer, Arrival, Channel, Exchange, RequestParser
 from onewrite_lab.tap.channel import Piece
 
-from onewrite_cli.check.watched import Watched, WatchedOrigin
+from onewrite_cli.check.watched import OWN_NAME, Watched, WatchedOrigin
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.origin import Origin
 from onewrite_cli.common.proxies import credentials, port_of, proxy_for
 from onewrite_cli.common.sockets import Sockets
 
-__all__ = ["OWN_NAME", "Proxy"]
+__all__ = ["Proxy"]
 
-#: No loopback name: Go, Ruby and Java send those past any proxy. The domain `test` is reserved (RFC 6761, 6.2).
-OWN_NAME = "check.onewrite.test"
 CONNECT_S = IDLE_S = 60.0
 PIECE = 1 << 16
 PASSED_ON = Answer(continue_=False)  # the upstream answers, also 100 (Continue)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from onewrite_lab.certificates import shared as certificates
-
-from onewrite_cli.check.proxy import OWN_NAME, Proxy
-from onewrite_cli.check.watched import WatchedOrigin
+from onewrite_cli.check.watched import OWN_NAME, WatchedOrigin
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.origin import Origin, is_http2
 from onewrite_cli.common.sockets import Sockets
+
+if TYPE_CHECKING:
+    from onewrite_cli.check.proxy import Proxy
 
 __all__ = ["Target"]
 
@@ -29,11 +30,16 @@ class Target:
         self.origins: list[Origin] = []
         try:
             if tls or secure or proxy:
+                from onewrite_lab.certificates import shared as certificates
+
                 self.ca_file = certificates(folder / "tls").ca_file
                 secured = WatchedOrigin("https", self.sockets, port if tls else 0)
                 self.https_url = f"https://{OWN_NAME}/" if proxy else secured.url
-                self.proxy = Proxy(secured, self.sockets) if proxy else None
                 self.origins.append(secured)
+            if proxy:
+                from onewrite_cli.check.proxy import Proxy
+
+                self.proxy = Proxy(secured, self.sockets)
             plain = self.proxy or WatchedOrigin("http", self.sockets, 0 if tls else port)
         except (OSError, RuntimeError) as error:
             raise CouldNotRun(f"port {port}: {error}" if isinstance(error, OSError) else str(error)) from error

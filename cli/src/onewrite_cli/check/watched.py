@@ -11,8 +11,10 @@ from onewrite_lab.tap.conversation import IDLE_S
 from onewrite_cli.common.origin import Origin
 from onewrite_cli.common.sockets import LOOK_S, Ends, Sockets
 
-__all__ = ["Watched", "WatchedOrigin", "ends_of"]
+__all__ = ["OWN_NAME", "Watched", "WatchedOrigin", "ends_of"]
 
+#: No loopback name: Go, Ruby and Java send those past any proxy. The domain `test` is reserved (RFC 6761, 6.2).
+OWN_NAME = "check.onewrite.test"
 HERE = "127.0.0.1"
 
 

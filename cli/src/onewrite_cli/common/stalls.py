@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import TypeVar
 
-from onewrite_lab.stall import control_line, is_clean
+from onewrite_lab.stall import control_line, is_clean, median
 
 from onewrite_cli.common.outcome import Outcome, State
 from onewrite_cli.common.rules import Rule

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Any
+
+from onewrite_lab.stall import median
 
 from onewrite_cli.common.report import header
 from onewrite_cli.common.stalls import Controls

@@ -12,11 +12,10 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
 from onewrite_lab.probe import Probe
-from onewrite_lab.stall import CONTROL_SHARE, control_line
+from onewrite_lab.stall import CONTROL_SHARE, control_line, median
 
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus

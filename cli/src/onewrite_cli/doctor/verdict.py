@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from statistics import median
 
 from onewrite_lab.probe import Exchange
-from onewrite_lab.stall import CONTROL_SHARE, control_line
+from onewrite_lab.stall import CONTROL_SHARE, control_line, median
 
 from onewrite_cli.common.exit_status import ExitStatus
 from onewrite_cli.common.stalls import Controls
