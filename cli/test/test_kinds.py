@@ -14,7 +14,7 @@ import pytest
 
 from conftest import CLIENT, Done, clean_environment, onewrite
 from onewrite_cli.doctor import request as routes
-from onewrite_cli.doctor.request import reached, route_to
+from onewrite_cli.doctor.request import route_to, with_open_address
 from peers import ANSWER, Listener, Server
 
 
@@ -190,7 +190,7 @@ def test_all_addresses_of_a_name_are_tried(monkeypatch: pytest.MonkeyPatch) -> N
     server = Server()
     route = route_to(f"http://several.example:{server.port}/", "none")
     assert route.loopback
-    assert reached(route, 5).first_hop == f"127.0.0.1:{server.port}"
+    assert with_open_address(route, 5).first_hop == f"127.0.0.1:{server.port}"
     server.close()
 
 

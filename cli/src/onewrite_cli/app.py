@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import ENDING, CouldNotRun, ExitStatus
-from onewrite_cli.common.terminal import say, tell, wrapped
+from onewrite_cli.common.terminal import print_err, print_out, wrapped
 
 __all__ = ["main"]
 
@@ -66,7 +66,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(ExitStatus.COULD_NOT_RUN, f"{self.prog}: {message}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        (say if file is sys.stdout else tell)(message.rstrip("\n"))
+        (print_out if file is sys.stdout else print_err)(message.rstrip("\n"))
 
 
 def _count(least: int, most: int) -> Callable[[str], int]:
@@ -222,6 +222,6 @@ def _open_standard_files() -> None:
 
 def _fail(text: str, status: ExitStatus) -> ExitStatus:
     """Print why. What stdout could not take is dropped, or Python would end with another status."""
-    tell(f"onewrite: {text}")
+    print_err(f"onewrite: {text}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.rules import RULES, rule_named
-from onewrite_cli.common.terminal import say, wrapped
+from onewrite_cli.common.terminal import print_out, wrapped
 
 __all__ = ["CAUSES", "explain"]
 
@@ -24,10 +24,10 @@ def explain(name: str | None) -> ExitStatus:
     if name is None:
         lines = [line for rule in RULES for line in wrapped(f"{rule.id}  {rule.name:<16} {rule.title}", "", " " * 7)]
         lines += ["", *wrapped(f"causes of a wait: {', '.join(CAUSES)}", "", "  ")]
-        say("\n".join([*lines, "", *wrapped("`onewrite explain OW101` says more of one.")]))
+        print_out("\n".join([*lines, "", *wrapped("`onewrite explain OW101` says more of one.")]))
         return ExitStatus.CLEAN
     if name.lower() in CAUSES:
-        say("\n".join(wrapped(f"{name.lower()}: {CAUSES[name.lower()]}", "", "  ")))
+        print_out("\n".join(wrapped(f"{name.lower()}: {CAUSES[name.lower()]}", "", "  ")))
         return ExitStatus.CLEAN
     try:
         rule = rule_named(name)
@@ -38,5 +38,5 @@ def explain(name: str | None) -> ExitStatus:
     parts += [f"Cure: {rule.cure}.", f"Seen by: {rule.seen_by}."]
     severity = "it costs time, so the check fails" if rule.is_stall else "it costs no time, so the check warns (--strict: fails)"
     parts.append(f"When found: {severity}. --rule {rule.name}=fail, warn or off says otherwise.")
-    say("\n\n".join("\n".join(wrapped(part)) for part in parts))
+    print_out("\n\n".join("\n".join(wrapped(part)) for part in parts))
     return ExitStatus.CLEAN

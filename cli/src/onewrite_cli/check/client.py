@@ -7,7 +7,7 @@ from pathlib import Path
 from onewrite_lab.witness import read_loss
 
 from onewrite_cli.check.command import CheckOptions
-from onewrite_cli.check.environment import Given
+from onewrite_cli.check.environment import RunSettings
 from onewrite_cli.check.findings import judge
 from onewrite_cli.check.seen import Seen, seen_at
 from onewrite_cli.check.target import Target
@@ -42,7 +42,7 @@ class _Check:
     def __init__(self, options: CheckOptions, target: Target, folder: Path) -> None:
         self._options, self._target = options, target
         self._wanted = options.until or options.requests
-        self._given = Given(target, folder, requests=self._wanted, body=options.body)
+        self._settings = RunSettings(target, folder, requests=self._wanted, body=options.body)
         self._ran: list[Ran] = []
 
     def run(self) -> Report:
@@ -79,8 +79,8 @@ class _Check:
         sockets.starting()
         try:
             ran = run_command(
-                self._given.arguments(options.command),
-                self._given.environment,
+                self._settings.arguments(options.command),
+                self._settings.environment,
                 timeout_s=options.timeout_s,
                 show=options.show,
                 started=sockets.started,

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from onewrite_cli.check.target import Target
 
-__all__ = ["PEM_VARIABLES", "Given", "trust_environment"]
+__all__ = ["PEM_VARIABLES", "RunSettings", "trust_environment"]
 
 PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 #: OpenSSL, Go, Ruby, httpx · requests · curl · Node · AWS SDKs · git · Deno · gRPC
@@ -31,7 +31,7 @@ PEM_VARIABLES = (
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/cert.pem")
 
 
-class Given:
+class RunSettings:
     """The arguments and the environment of the command's runs. The caller removes `folder`."""
 
     def __init__(self, target: Target, folder: Path, *, requests: int, body: int) -> None:

@@ -13,7 +13,7 @@ from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.outcome import Outcome, Report, State
 from onewrite_cli.common.rules import PER_LIBRARY
-from onewrite_cli.common.terminal import counted, fitted, say, wrapped
+from onewrite_cli.common.terminal import counted, fitted, print_out, wrapped
 
 __all__ = ["FORMATS", "Output", "as_json", "header", "write_report"]
 
@@ -159,4 +159,4 @@ def write_report(report: Report, form: str, outputs: list[Output]) -> None:
     for output in outputs:
         output.write(report)
     # A check that listens prints JSON lines, of which the report is the last.
-    say(FORMATS[form](report) if report.command or form != "json" else json.dumps(as_data(report)))
+    print_out(FORMATS[form](report) if report.command or form != "json" else json.dumps(as_data(report)))

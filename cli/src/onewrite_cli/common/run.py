@@ -71,7 +71,7 @@ def run_command(
 
 
 @functools.cache
-def _adopt() -> None:
+def _become_subreaper() -> None:
     """Whatever the commands leave behind becomes a child of this process. Linux alone has that."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -130,7 +130,7 @@ class Background(subprocess.Popen[bytes]):
 @contextlib.contextmanager
 def background(arguments: list[str], environment: dict[str, str], *, show: bool) -> Iterator[Background]:
     """Start it, and end it with the block. Raises CouldNotRun when it cannot be started."""
-    _adopt()
+    _become_subreaper()
     others = frozenset(_children())
     with _interrupts_later() as interrupted:
         try:

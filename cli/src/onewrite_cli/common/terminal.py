@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 
-__all__ = ["columns", "counted", "fitted", "progress", "say", "table", "tell", "wrapped"]
+__all__ = ["columns", "counted", "fitted", "print_err", "print_out", "progress", "table", "wrapped"]
 
 IN_A_PIPE = 120
 NARROWEST = 20
@@ -50,7 +50,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def say(text: str) -> None:
+def print_out(text: str) -> None:
     """Print to stdout. A reader that has gone, as `head -1` does, is no error."""
     try:
         print(text, flush=True)
@@ -58,7 +58,7 @@ def say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def tell(text: str, end: str = "\n") -> None:
+def print_err(text: str, end: str = "\n") -> None:
     """Print to stderr, if anybody reads it. What stderr does not take is dropped, or Python would end with status 120."""
     try:
         print(text, end=end, file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ from onewrite_cli.common.controls import request_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json
 from onewrite_cli.common.stalls import Controls
-from onewrite_cli.common.terminal import progress, say
+from onewrite_cli.common.terminal import print_out, progress
 from onewrite_cli.doctor.measure import (
     ARMS,
     FAR_APART_S,
@@ -30,7 +30,7 @@ from onewrite_cli.doctor.measure import (
     tls_context,
 )
 from onewrite_cli.doctor.report import Examination, as_data, as_text
-from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
+from onewrite_cli.doctor.request import DoctorRequest, Route, confirm, read_body, route_to, with_open_address
 from onewrite_cli.doctor.verdict import diagnose, nothing_measured
 
 __all__ = ["DoctorOptions", "doctor"]
@@ -56,8 +56,8 @@ def doctor(options: DoctorOptions) -> ExitStatus:
     """Send the requests, judge them and print. Raises CouldNotRun."""
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
-    ask(route, request, 1 + requests_per_line(options.samples) * len(ARMS), yes=options.yes)
-    route = reached(route, options.timeout_s)
+    confirm(route, request, 1 + requests_per_line(options.samples) * len(ARMS), yes=options.yes)
+    route = with_open_address(route, options.timeout_s)
     samples, controls = Samples(), Controls([], [])
     try:
         controls += request_controls()
@@ -68,7 +68,7 @@ def doctor(options: DoctorOptions) -> ExitStatus:
         diagnosis = nothing_measured(str(stopped))
     notes = _notes(route, request, samples) if samples.sent else []
     seen = Examination(route, request, samples, controls, diagnosis, notes)
-    say(as_json(as_data(seen)) if options.format == "json" else as_text(seen))
+    print_out(as_json(as_data(seen)) if options.format == "json" else as_text(seen))
     return diagnosis.exit_status
 
 

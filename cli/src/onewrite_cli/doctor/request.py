@@ -15,9 +15,9 @@ from onewrite_lab.probe import authority
 from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.proxies import credentials, port_of, proxy_for, split_url
-from onewrite_cli.common.terminal import tell
+from onewrite_cli.common.terminal import print_err
 
-__all__ = ["DoctorRequest", "Route", "ask", "reached", "read_body", "route_to"]
+__all__ = ["DoctorRequest", "Route", "confirm", "read_body", "route_to", "with_open_address"]
 
 #: A second piece of a full segment is not held by Nagle's algorithm, and would show nothing.
 MOST = 1400
@@ -84,7 +84,7 @@ def route_to(url: str, proxy: str) -> Route:
     return Route(target, host, port, through, addresses, hop_port, all(map(_is_loopback, everyone)))
 
 
-def reached(route: Route, timeout_s: float) -> Route:
+def with_open_address(route: Route, timeout_s: float) -> Route:
     """With the address that takes a connection. Raises CouldNotRun when none does."""
     refused = []
     for address in route.addresses:
@@ -171,16 +171,16 @@ def read_body(post: str | None, post_bytes: int | None) -> bytes | None:
         raise CouldNotRun(f"--post {post}: {error.strerror}") from error
 
 
-def ask(route: Route, request: DoctorRequest, count: int, *, yes: bool, connections: int = 4) -> None:
+def confirm(route: Route, request: DoctorRequest, count: int, *, yes: bool, connections: int = 4) -> None:
     """Print what will be sent; raises CouldNotRun unless the user agrees, or the address is this machine's."""
     body = f" with a body of {request.body_bytes} bytes" if request.body_bytes else ""
     through = f" through {route.first_hop}" if route.proxy else ""
     what = f"{count} {request.method} requests{body} to {route.shown}{through}, one at a time on {connections} connections"
-    tell(f"will send {what}")
+    print_err(f"will send {what}")
     if yes or route.loopback:
         return
     if not sys.stdin.isatty():
         raise CouldNotRun("nothing was sent: the address is not this machine's, and standard input is no terminal; say --yes")
-    tell("Is this server yours to test? Send them? [y/N] ", end="")
+    print_err("Is this server yours to test? Send them? [y/N] ", end="")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise CouldNotRun("nothing was sent")

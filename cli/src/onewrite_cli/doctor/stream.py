@@ -20,10 +20,10 @@ from onewrite_lab.stall import CONTROL_SHARE, control_line, median
 from onewrite_cli.common.controls import answer_controls
 from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
-from onewrite_cli.common.terminal import progress, say, table, wrapped
+from onewrite_cli.common.terminal import print_out, progress, table, wrapped
 from onewrite_cli.doctor.command import DoctorOptions
 from onewrite_cli.doctor.measure import connected, tls_context
-from onewrite_cli.doctor.request import DoctorRequest, Route, ask, reached, read_body, route_to
+from onewrite_cli.doctor.request import DoctorRequest, Route, confirm, read_body, route_to, with_open_address
 
 __all__ = ["Arrivals", "Events", "Verdict", "judge_stream", "stream"]
 
@@ -146,8 +146,8 @@ def stream(options: DoctorOptions) -> ExitStatus:
     """Read it, judge and print. Raises CouldNotRun."""
     route = route_to(options.url, options.proxy)
     request = DoctorRequest.to(route, read_body(options.post, options.post_bytes), options.headers)
-    ask(route, request, 1, yes=options.yes, connections=1)
-    route = reached(route, options.timeout_s)
+    confirm(route, request, 1, yes=options.yes, connections=1)
+    route = with_open_address(route, options.timeout_s)
     context = tls_context(options.ca_file) if route.tls else None
     with progress("the controls") as show:
         controls = answer_controls()
@@ -165,7 +165,7 @@ def stream(options: DoctorOptions) -> ExitStatus:
         verdict = Verdict("unknown", problem)
     else:
         verdict = judge_stream(read, stall_ns)
-    say(as_json(_as_data(route, read, verdict, stall_ns)) if options.format == "json" else _as_text(route, read, verdict))
+    print_out(as_json(_as_data(route, read, verdict, stall_ns)) if options.format == "json" else _as_text(route, read, verdict))
     return verdict.exit_status
 
 

@@ -17,7 +17,7 @@ from onewrite_cli.common.exit_status import CouldNotRun, ExitStatus
 from onewrite_cli.common.report import as_json, header
 from onewrite_cli.common.run import background
 from onewrite_cli.common.sockets import COSTS_TIME, IN_WORDS
-from onewrite_cli.common.terminal import counted, say, table, wrapped
+from onewrite_cli.common.terminal import counted, print_out, table, wrapped
 from onewrite_cli.watch.sockets import HOLD_MS, WatchedSocket, Watcher
 
 __all__ = ["WatchOptions", "as_table", "watch"]
@@ -92,7 +92,7 @@ def _sample(watcher: Watcher, options: WatchOptions, status: Callable[[], int | 
                 raise CouldNotRun(str(error)) from error
             if live and now - shown >= SHOW_S:
                 shown = now
-                say(f"{CLEAR}{as_table(_sorted(watcher))}\n\nCtrl-C ends this")
+                print_out(f"{CLEAR}{as_table(_sorted(watcher))}\n\nCtrl-C ends this")
             time.sleep(SAMPLE_S)
 
 
@@ -135,13 +135,13 @@ def _report(watcher: Watcher, options: WatchOptions, ended: int | None) -> ExitS
         none = f"none held bytes by its own option for {HOLD_MS} ms"
         headline = f"CLEAN: {counted(len(sockets), 'socket')}, {off} with Nagle on, and {none}"
     if options.format == "json":
-        say(as_json(_data(watcher, sockets, status, headline, problem)))
+        print_out(as_json(_data(watcher, sockets, status, headline, problem)))
         return status
     lines = [*wrapped(headline), *wrapped(f"{watcher.samples} samples of process {watcher.pid} and its children")]
     lines += [as_table(sockets)] if sockets else []
     cures = [CURES[cause] for cause in COSTS_TIME if any(cause in one.causes for one in faults)]
     lines += [line for cure in cures for line in wrapped(f"cure: {cure}", "", "  ")]
-    say("\n".join(lines))
+    print_out("\n".join(lines))
     return status
 
 
