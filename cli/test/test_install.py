@@ -9,10 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".venv", "build", "target", "node_modules", "*.egg-info", "__pycache__", ".*_cache")
 
 
+@pytest.mark.slow
 def test_the_readme_installs_what_it_says(tmp_path: Path) -> None:
     (line,) = re.findall(
         r"^python3 .* && build/venv-cli/bin/pip install (\./\S+ \./\S+)$", (ROOT / "cli" / "README.md").read_text(), re.M
