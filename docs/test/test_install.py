@@ -53,12 +53,9 @@ def test_each_package_has_its_lines() -> None:
     assert lines().keys() == WORKS.keys()
 
 
-#: `make package` builds these, too; here it takes minutes.
-LONG = ("Java", "Node", "the")
-MARKED = [pytest.param(name, marks=pytest.mark.nightly if name in LONG else ()) for name in WORKS]
-
-
-@pytest.mark.parametrize("package", MARKED)
+# `make package` installs each package from the built file; these take minutes.
+@pytest.mark.nightly
+@pytest.mark.parametrize("package", WORKS)
 def test_the_lines_for_a_clone_install_it(package: str, tmp_path: Path) -> None:
     command, use = WORKS[package]
     if shutil.which(command) is None:
