@@ -11,7 +11,7 @@ LANGUAGES ?= python,ruby,node,java
 # Steps at a time: more than cores, for most of them wait most of their time.
 JOBS ?= 3
 # The longest first.
-TESTED := python java ruby cli docs spec bench node
+TESTED := spec python cli node java bench ruby docs
 # Alone, for they compare times.
 ALONE := test-judge test-timed-bench test-timed-cli test-gate
 STEPS = $(MAKE) --no-print-directory -s -k --output-sync=target
