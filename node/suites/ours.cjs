@@ -1,5 +1,5 @@
 // Preloaded into each test file of undici: replaces undici's classes by this package's.
-// ONEWRITE_SUITE_ROOT is undici's folder; ONEWRITE_SUITE_MODE is stock, plain (no hook) or hooks (every hook).
+// ONEWRITE_SUITE_ROOT is undici's folder; ONEWRITE_SUITE_MODE is stock, plain (no hook) or hooks (with a hook).
 
 const Module = require('node:module')
 const { join } = require('node:path')
@@ -15,7 +15,7 @@ if (mode !== 'stock') {
 
   const undici = require(root)
   const ours = Module.createRequire(join(root, 'index.js'))('onewrite')
-  const hooks = mode === 'hooks' ? { onTiming () {}, listener: { onEvent () {} } } : {}
+  const hooks = mode === 'hooks' ? { onTiming () {} } : {}
 
   /** The class with our options beside the user's. What undici's own class made is an instance still. */
   const withHooks = (Class, Base, at = 0) => new Proxy(Class, {
@@ -36,7 +36,6 @@ if (mode !== 'stock') {
   undici.Agent = withHooks(ours.Agent, undici.Agent)
   undici.Pool = withHooks(ours.Pool, undici.Pool, 1)
   undici.ProxyAgent = withHooks(ours.ProxyAgent, undici.ProxyAgent)
-  undici.RetryAgent = ours.RetryAgent
   undici.Client = new Proxy(undici.Client, { construct: (_, [origin, options]) => toClients(origin, options ?? {}) })
   const toPools = (origin, options) => new undici.Pool(origin, options)
   undici.BalancedPool = withFactory(undici.BalancedPool, toPools)
@@ -45,7 +44,7 @@ if (mode !== 'stock') {
 
   // Some test files require a class by its path.
   const own = {
-    agent: 'Agent', pool: 'Pool', 'proxy-agent': 'ProxyAgent', 'retry-agent': 'RetryAgent', client: 'Client', 'balanced-pool': 'BalancedPool', 'round-robin-pool': 'RoundRobinPool'
+    agent: 'Agent', pool: 'Pool', 'proxy-agent': 'ProxyAgent', client: 'Client', 'balanced-pool': 'BalancedPool', 'round-robin-pool': 'RoundRobinPool'
   }
   const byPath = new Map(Object.entries(own).map(([file, name]) => [join(root, 'lib', 'dispatcher', `${file}.js`), name]))
   const loader = /** @type {any} */ (Module)

@@ -79,7 +79,7 @@ const CLIENTS = {
 const AGENTS = {
   stock: () => new http.Agent({ keepAlive: true, maxSockets: 1 }),
   HttpAgent: () => new HttpAgent({ keepAlive: true, maxSockets: 1 }),
-  'HttpAgent with hooks': () => new HttpAgent({ keepAlive: true, maxSockets: 1, onTiming () {}, listener: { onEvent () {} } })
+  'HttpAgent with hooks': () => new HttpAgent({ keepAlive: true, maxSockets: 1, onTiming () {} })
 }
 
 /** What a program sees of an error: its class and code, not its words, which name ports. */
@@ -235,7 +235,7 @@ test('a CommonJS program in TypeScript, with the least version that the README n
   mkdirSync(folder, { recursive: true })
   writeFileSync(`${folder}program.cts`, `import { Agent, install } from 'onewrite'
 import { HttpAgent } from 'onewrite/http'
-const agent: Agent = new Agent({ onTiming: (timing) => console.log(timing.waitNs?.toFixed()) })
+const agent: Agent = new Agent({ onTiming: (record) => console.log(record.waitNs?.toFixed()) })
 install().remove()
 console.log(agent.closed, new HttpAgent({ keepAlive: true }).maxSockets)
 `)

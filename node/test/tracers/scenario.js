@@ -20,8 +20,8 @@ const JUDGED = 20
 const require = createRequire(import.meta.url)
 const undiciPath = fileURLToPath(new URL('../../node_modules/undici', import.meta.url))
 
-const timings = []
-const hooks = hooked === 'hooks' ? { onTiming: (timing) => timings.push(timing) } : {}
+const records = []
+const hooks = hooked === 'hooks' ? { onTiming: (record) => records.push(record) } : {}
 let onewrite
 
 async function begin () {
@@ -96,7 +96,7 @@ function errorOf (error) {
   return names.join(' < ')
 }
 
-const told = () => timings.splice(0).map(({ method, outcome, status }) => `${method} ${outcome} ${status}`)
+const told = () => records.splice(0).map(({ method, outcome, status }) => `${method} ${outcome} ${status}`)
 const settle = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 const tool = toolsFor(url)[toolName]()
@@ -118,7 +118,7 @@ require('http')
 const results = {}
 const under = tool.under ?? ((run) => run())
 await settle()
-timings.length = 0
+records.length = 0
 for (const [name, call] of clients) {
   await under(async () => {
     const mocked = tool.mocks ? Array.from({ length: 3 }, () => ['POST', tool.mocked ?? `${url}/mocked`, BODY]) : []
