@@ -13,7 +13,7 @@ failed=()
 
 # A version that the parent pom names: netty.version, or netty.oldest.
 named() { sed -n "s|^ *<$1>\(.*\)</$1>.*|\1|p" pom.xml reactor-netty/pom.xml | head -1; }
-netty=$(named netty.oldest) okhttp=$(named okhttp.oldest) reactor=$(named reactor-netty.oldest) ahc=$(named ahc.oldest)
+netty=$(named netty.oldest) okhttp=$(named okhttp.oldest) reactor=$(named reactor-netty.oldest)
 
 is_wanted() { [ "$wanted" = "  " ] || [[ $wanted == *" $1 "* ]]; }
 
@@ -51,15 +51,13 @@ on_other_version() { # modules, properties…
 # Which JDK compiles is not the question: its own warnings of newer code do not fail the build.
 on_jdk() { JAVA_HOME=$1 mvn -B -q -Dwerror= verify; }
 
-in_copy netty-4.1 on_other_version testing,core,netty,client "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
+in_copy netty-4.1 on_other_version testing,core,netty "-Dnetty.version=$netty" -Donewrite.netty-4.1=true
 in_copy okhttp-4.12 on_other_version testing,core,okhttp -Dokhttp.artifact=okhttp "-Dokhttp.version=$okhttp"
 for versions in spring-6/1.2.11 "reactor-netty-1.1/$reactor"; do
   IFS=/ read -r what version <<<"$versions"
   in_copy "$what" on_other_version testing,core,netty,reactor-netty -Donewrite.netty-4.1=true \
     "-Dnetty.version=$netty" "-Dreactor-netty.version=$version" -Dspring.version=6.2.12
 done
-in_copy ahc-3.0.1 on_other_version testing,core,netty,ahc -Donewrite.netty-4.1=true "-Dnetty.version=$netty" \
-  "-Dahc.version=$ahc"
 for java in /usr/lib/jvm/*/bin/javac; do
   [ -x "$java" ] || continue
   home=${java%/bin/javac}

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Compiles and runs programs against the packages in a folder, a Maven repository, and the jars of their base libraries,
-# with no class of this tree. On the class path it is an example with each customizer; as modules it is the README's
-# quick start and the example of onewrite-okhttp.
+# with no class of this tree: an example with each customizer on the class path, and the README's quick start as a module.
 # usage: package-smoke.sh PACKAGES
 set -euo pipefail
 packages=$(cd "$1" && pwd)
@@ -38,13 +37,8 @@ of_module() { # the jars that the module uses, without those made here
   tr ':' '\n' <"$here/$1/target/classpath" | grep -v "^$here/" | grep "${2:-}" | paste -sd:
 }
 
-client=$handlers:$(ours client):$(of_module driver /io/netty/)
-posts NettyPost "$here/examples/NettyPost.java" "$client"
-posts_as_module Example "$work/Example.java" io.github.onewrite.client "$client"
+posts NettyPost "$here/examples/NettyPost.java" "$handlers:$(of_module driver /io/netty/)"
 okhttp=$core:$(ours okhttp):$(of_module driver '/okhttp3/\|/okio/\|/org/jetbrains/')
 posts OkHttpPost "$here/examples/OkHttpPost.java" "$okhttp"
-posts_as_module OkHttpPost "$here/examples/OkHttpPost.java" io.github.onewrite.okhttp "$okhttp"
-for pair in reactor-netty/WebClientPost ahc/AhcPost; do
-  module=${pair%/*}
-  posts "${pair#*/}" "$here/examples/${pair#*/}.java" "$handlers:$(ours "$module"):$(of_module "$module")"
-done
+posts_as_module Example "$work/Example.java" io.github.onewrite.okhttp "$okhttp"
+posts WebClientPost "$here/examples/WebClientPost.java" "$handlers:$(ours reactor-netty):$(of_module reactor-netty)"

@@ -36,6 +36,7 @@ import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponse;
+import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.HttpUtil;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.handler.codec.http.LastHttpContent;
@@ -365,7 +366,7 @@ final class BareNetty extends Client {
             }
             if (part instanceof HttpResponse response) {
                 int status = response.status().code();
-                interim = status < 200 && status != 101;
+                interim = response.status().codeClass() == HttpStatusClass.INFORMATIONAL && status != 101;
                 if (interim) {
                     return;
                 }

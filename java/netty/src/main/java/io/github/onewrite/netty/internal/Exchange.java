@@ -10,6 +10,9 @@ final class Exchange extends Stamps implements ChannelFutureListener {
     /** False for what a hook requests, and for a CONNECT: it keeps its place before those that follow it. */
     final boolean isTimed;
 
+    /** It asks for another protocol. */
+    boolean upgrades;
+
     /** The codec has written bytes that no flush has handed over yet. */
     boolean pending;
 

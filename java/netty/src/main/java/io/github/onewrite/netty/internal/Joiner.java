@@ -7,6 +7,7 @@ import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPipeline;
 import io.netty.channel.ChannelProgressivePromise;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.DefaultChannelPromise;
@@ -18,10 +19,12 @@ import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpObject;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.LastHttpContent;
+import io.netty.handler.stream.ChunkedInput;
 import java.io.IOException;
 import java.nio.channels.ClosedChannelException;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Directly above the HTTP codec; without hooks the only handler. A head that announces a body and is flushed before it waits
@@ -86,6 +89,11 @@ class Joiner extends ChannelDuplexHandler {
     private final ChannelHandlerContext codec;
     private boolean joins;
 
+    /** Where this stands now. */
+    private @Nullable ChannelHandlerContext place;
+
+    private boolean moving;
+
     /**
      * Bytes of the body that are not written yet, until the head has left; 0 joins no more. Netty sends a body without a last
      * content, too.
@@ -130,6 +138,10 @@ class Joiner extends ChannelDuplexHandler {
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
+        place = ctx;
+        if (moving) {
+            return;
+        }
         joins = setup.switches().changesWire() && canJoin(ctx.channel());
         if (!joins) {
             setup.notJoined();
@@ -139,6 +151,11 @@ class Joiner extends ChannelDuplexHandler {
     @Override
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         boolean isEnd = isEnd(message);
+        if (!isEnd && message instanceof ChunkedInput) {
+            ctx.write(message, promise);
+            moveDown(ctx.pipeline());
+            return;
+        }
         if (!isEnd && message instanceof HttpRequest request) {
             missing = joins ? announced(request.headers()) : 0;
         }
@@ -163,6 +180,22 @@ class Joiner extends ChannelDuplexHandler {
         passed = true;
         ctx.write(message, promise);
         checkPlace(ctx);
+    }
+
+    /** A ChunkedWriteHandler that was added since cuts the message into parts when it is flushed: this goes below it. */
+    private void moveDown(ChannelPipeline pipeline) {
+        if (!codec.isRemoved()) {
+            moving = true;
+            pipeline.remove(this);
+            pipeline.addAfter(codec.name(), NAME, this);
+            moving = false;
+        }
+    }
+
+    /** The handler is removed and added again. */
+    @Override
+    public boolean isSharable() {
+        return true;
     }
 
     /** The length of the body that a head announces. A head that waits for 100 Continue is not held. */
@@ -194,6 +227,10 @@ class Joiner extends ChannelDuplexHandler {
 
     @Override
     public void flush(ChannelHandlerContext ctx) {
+        if (ctx != place) {
+            ctx.flush(); // To the handler that this has moved below.
+            return;
+        }
         if (answering) {
             again = true;
             return;
@@ -208,7 +245,9 @@ class Joiner extends ChannelDuplexHandler {
             // Behind the tasks of this turn: AWS SDK v2 posts its body as a task.
             ((SingleThreadEventLoop) ctx.channel().eventLoop()).executeAfterEventLoopIteration(() -> {
                 planned = false;
-                flushOwed(ctx);
+                if (place != null) {
+                    flushOwed(place);
+                }
             });
         }
         List<Sent> flushed = unanswered;
@@ -278,6 +317,8 @@ class Joiner extends ChannelDuplexHandler {
 
     @Override
     public void handlerRemoved(ChannelHandlerContext ctx) {
-        flushOwed(ctx);
+        if (!moving) {
+            flushOwed(ctx);
+        }
     }
 }

@@ -84,11 +84,11 @@ final class Messages extends Joiner {
         }
         if (part instanceof HttpResponse response) {
             HttpResponseStatus status = response.status();
-            if (status.code() == HttpResponseStatus.SWITCHING_PROTOCOLS.code()) {
-                connection.upgraded();
+            boolean switches = status.code() == HttpResponseStatus.SWITCHING_PROTOCOLS.code();
+            if (switches && connection.upgraded()) {
                 return null;
             }
-            connection.head(status.code(), status.codeClass() == HttpStatusClass.INFORMATIONAL);
+            connection.head(status.code(), !switches && status.codeClass() == HttpStatusClass.INFORMATIONAL);
         }
         if (!connection.isInterim() && part instanceof HttpContent content) {
             connection.body(content.content().readableBytes());

@@ -171,7 +171,7 @@ public final class NettyConnection {
     private Exchange exchange(boolean isTimed, long acquiredAt) {
         Exchange exchange = new Exchange(this, acquiredAt, isTimed);
         exchange.stamp(Moment.CONNECTION_ACQUIRED, acquiredAt);
-        exchange.idle = requests == 0 ? -1 : Math.max(0, acquiredAt - free);
+        exchange.idle = free == 0 ? -1 : Math.max(0, acquiredAt - free);
         return exchange;
     }
 
@@ -198,6 +198,7 @@ public final class NettyConnection {
         exchange.requests = requests;
         exchange.method = request.method().name();
         exchange.target = request.uri();
+        exchange.upgrades = request.headers().contains(HttpHeaderNames.UPGRADE);
         boolean absolute = !exchange.target.startsWith("/");
         exchange.origin = absolute ? "" : origin(request);
         if (proxy == null && (absolute || tunnels)) {
@@ -248,15 +249,19 @@ public final class NettyConnection {
 
     /** What the codec wrote is about to be handed over. */
     void flushes() {
-        long now = 0;
-        for (Exchange each : exchanges) {
-            if (each.pending) {
-                each.pending = false;
-                each.writes = Math.max(0, each.writes) + 1;
-                if (each.isTimed && each.at(Moment.REQUEST_START) == 0) {
-                    now = now == 0 ? System.nanoTime() : now;
-                    each.stamp(Moment.REQUEST_START, now);
-                }
+        if (exchanges.size() == 1) {
+            flushes(exchanges.element());
+        } else {
+            exchanges.forEach(NettyConnection::flushes);
+        }
+    }
+
+    private static void flushes(Exchange exchange) {
+        if (exchange.pending) {
+            exchange.pending = false;
+            exchange.writes = Math.max(0, exchange.writes) + 1;
+            if (exchange.isTimed && exchange.at(Moment.REQUEST_START) == 0) {
+                exchange.stamp(Moment.REQUEST_START, System.nanoTime());
             }
         }
     }
@@ -358,18 +363,25 @@ public final class NettyConnection {
         return exchange;
     }
 
-    /** The connection speaks another protocol from now on: the request that led to that has no record. */
-    void upgraded() {
-        Exchange exchange = exchanges.poll();
-        if (exchange != null) {
-            exchange.leave();
+    /**
+     * The connection speaks another protocol from now on, if the request asked for that: then it has no record.
+     *
+     * @return whether it did
+     */
+    boolean upgraded() {
+        Exchange exchange = exchanges.peek();
+        if (exchange == null || !exchange.upgrades) {
+            return false;
         }
+        exchanges.remove();
+        exchange.leave();
+        return true;
     }
 
     /** The steps of the connect belong to the request that waited for them. */
     private void addConnect(Exchange exchange) {
-        exchange.proxy = proxy;
         if (exchange.requests > 1) {
+            exchange.proxy = proxy;
             return;
         }
         long begun = looking == 0 ? connecting : looking;
@@ -390,6 +402,7 @@ public final class NettyConnection {
 
     /** Stamps the steps of the connect, as far as they got and the record had begun. */
     public void copyConnect(Stamps record) {
+        record.proxy = proxy;
         copy(record, Moment.DNS_START, looking, Moment.DNS_END, connecting);
         copy(record, Moment.CONNECT_START, connecting, Moment.CONNECT_END, connected);
         copy(record, Moment.TLS_START, securing, Moment.TLS_END, secured);

@@ -35,6 +35,7 @@ import io.netty.handler.codec.http.DefaultFullHttpRequest;
 import io.netty.handler.codec.http.DefaultHttpRequest;
 import io.netty.handler.codec.http.DefaultLastHttpContent;
 import io.netty.handler.codec.http.FullHttpResponse;
+import io.netty.handler.codec.http.HttpChunkedInput;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpObjectAggregator;
@@ -46,7 +47,10 @@ import io.netty.handler.ssl.ApplicationProtocolNegotiationHandler;
 import io.netty.handler.ssl.SslContext;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslHandler;
+import io.netty.handler.stream.ChunkedStream;
+import io.netty.handler.stream.ChunkedWriteHandler;
 import io.netty.util.ReferenceCountUtil;
+import java.io.ByteArrayInputStream;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -266,7 +270,9 @@ class PlacementTest {
     void anUpgradeLeavesThePipelineAlone() {
         EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
         records.addTo(onewrite).apply(channel.pipeline());
-        channel.writeOutbound(new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/"));
+        HttpRequest upgrade = new DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.GET, "/");
+        upgrade.headers().set("upgrade", "websocket");
+        channel.writeOutbound(upgrade);
         channel.writeInbound(text("HTTP/1.1 101 Yes\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"));
         channel.pipeline().remove(HttpClientCodec.class);
         for (int i = 0; i < 100; i++) {
@@ -374,6 +380,26 @@ class PlacementTest {
             assertEquals(status, timing.status().orElseThrow());
         }
         assertTrue(records.isEmpty());
+        channel.finishAndReleaseAll();
+    }
+
+    /** Reactor Netty adds one directly above the codec for a form with files, and writes the end of the request twice. */
+    @Test
+    void aChunkedWriteHandlerThatIsAddedLaterStandsAbove() throws Exception {
+        EmbeddedChannel channel = new EmbeddedChannel(new HttpClientCodec());
+        records.addTo(onewrite).apply(channel.pipeline());
+        channel.pipeline().addAfter("HttpClientCodec#0", "chunks", new ChunkedWriteHandler());
+        for (int i = 0; i < 2; i++) {
+            HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/form");
+            head.headers().set("transfer-encoding", "chunked");
+            channel.writeAndFlush(head);
+            channel.writeAndFlush(new HttpChunkedInput(new ChunkedStream(new ByteArrayInputStream(new byte[100]))));
+            assertFalse(
+                    channel.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT).isSuccess());
+            channel.writeInbound(text(ANSWER));
+            assertEquals(Records.REUSED, Records.names(records.next()));
+            assertAround(channel);
+        }
         channel.finishAndReleaseAll();
     }
 
