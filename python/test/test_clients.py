@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import pickle
 import socket
 import ssl

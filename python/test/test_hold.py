@@ -20,11 +20,16 @@ import urllib3
 import urllib3.connection
 
 import onewrite
-from onewrite import _coalesce
+from onewrite import _base_version, _coalesce
 from tap import Peer, Seen, mode, reply, until
 
 HTTPConnection = urllib3.connection.HTTPConnection
 BODY = b"x" * 200
+
+
+def body_of(response: typing.Any) -> bytes:
+    """The body of what getresponse() returns: http.client's response in urllib3 1.26."""
+    return response.data if hasattr(response, "data") else response.read()  # type: ignore[no-any-return]
 
 
 def pool_of(cls: type, port: int) -> urllib3.HTTPConnectionPool:
@@ -137,11 +142,12 @@ def test_a_tunnel_that_is_opened_within_the_request(tap: typing.Any) -> None:
     conn = HTTPConnection("127.0.0.1", server.port, timeout=5)
     conn.set_tunnel("far.test", 80)
     conn.request("POST", "/", body=BODY)
-    assert conn.getresponse().data == b"ok"
+    assert body_of(conn.getresponse()) == b"ok"
     assert [one.body for one in server.seen] == [BODY]
     conn.close()
 
 
+@pytest.mark.skipif(_base_version.IS_1, reason="its request() takes no such body")
 @pytest.mark.parametrize("body", [["a", "\ud800"], [b"a", 5]])
 def test_what_urllib3_wrote_before_its_error_is_sent(body: typing.Any) -> None:
     arrived = []
@@ -183,7 +189,7 @@ def test_a_head_that_was_left_in_a_connection_is_not_sent_with_the_next(tap: typ
     conn.getresponse().read()
     conn._onewrite.held = b"POST /old HTTP/1.1\r\n\r\n"  # type: ignore[attr-defined]
     conn.request("POST", "/new", body=BODY)
-    assert conn.getresponse().data == b"ok"
+    assert body_of(conn.getresponse()) == b"ok"
     assert [one.line for one in server.seen] == ["POST / HTTP/1.1", "POST /new HTTP/1.1"]
     conn.close()
 
@@ -200,7 +206,7 @@ def test_a_copy_of_a_connection_is_one_of_its_own(make: typing.Any, tap: typing.
     twin = make(conn)
     for one in (twin, conn):
         one.request("POST", "/", body=BODY)
-    assert [one.getresponse().data for one in (twin, conn)] == [b"ok", b"ok"]
+    assert [body_of(one.getresponse()) for one in (twin, conn)] == [b"ok", b"ok"]
     assert twin._onewrite is not conn._onewrite  # type: ignore[attr-defined]
     for one in (twin, conn):
         one.close()

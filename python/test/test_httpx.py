@@ -160,9 +160,10 @@ def test_a_proxy_is_named(
         Peer(sock, 1, None).until(b"\r\n\r\n")
         sock.sendall(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
 
-    with listening(refuse) as listener, pytest.raises(library.ProxyError):
+    with listening(refuse) as listener:
         proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        run("blocking", library, posts(1, "https://shop.test/"), proxy=proxy)
+        with pytest.raises(library.ProxyError):
+            run("blocking", library, posts(1, "https://shop.test/"), proxy=proxy)
     assert (recorded[-1].error_kind, recorded[-1].error_phase) == ("connect", "connect")
 
 
@@ -182,10 +183,12 @@ def test_a_stream_that_is_left_early(
             return None
 
         async def main() -> None:
-            async with client.stream("GET", server.url()) as response:
-                async with contextlib.aclosing(response.aiter_raw()) as parts:
-                    async for _ in parts:
-                        break
+            async with (
+                client.stream("GET", server.url()) as response,
+                contextlib.aclosing(response.aiter_raw()) as parts,
+            ):
+                async for _ in parts:
+                    break
 
         return main()
 
@@ -299,7 +302,7 @@ def test_a_busy_event_loop_is_the_clients_wait(
             sending = asyncio.ensure_future(client.get(server.url()))
             while len(server.seen) < 2:
                 await asyncio.sleep(0.001)
-            time.sleep(0.15)  # noqa: ASYNC251 - the loop is busy, the answer lies there
+            time.sleep(0.15)
             await sending
 
     asyncio.run(main())

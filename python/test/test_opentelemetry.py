@@ -13,8 +13,8 @@ import onewrite
 import onewrite.httpx
 
 pytest.importorskip("opentelemetry.sdk")
-from onewrite import opentelemetry as of_onewrite  # noqa: E402
-from telemetry import Telemetry  # noqa: E402
+from onewrite import opentelemetry as of_onewrite
+from telemetry import Telemetry
 
 
 @pytest.fixture

@@ -44,29 +44,36 @@ def test_the_opentelemetry_program(tap: typing.Any) -> None:
         "    urllib3.PoolManager().request('POST', os.environ['ONEWRITE_EXAMPLE_URL'], body=b'x')\n"
         "    print(sorted(name for name in span.attributes))\n"
     )
-    told = run("-c", program[1] + around, url=server.url())
+    printed = run("-c", program[1] + around, url=server.url())
     for name in ("onewrite.connect_ns", "onewrite.wait_ns", "onewrite.total_ns", "onewrite.conn_id"):
-        assert f"'{name}'" in told
+        assert f"'{name}'" in printed
     assert server.seen[0].segments == 1
 
 
 def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
-    from onewrite.opentelemetry import listener
+    from onewrite.opentelemetry import hook
     from telemetry import Telemetry
 
     text = (HERE / "README.md").read_text()
     table = text[text.index("| metric |") : text.index("## Switch off")]
     rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", table, re.MULTILINE)
     telemetry = Telemetry()
-    http = onewrite.PoolManager(listener=listener(**telemetry.ours))
-    http.request("GET", tap().url())
-    http.clear()
-    told = telemetry.metrics()
-    assert told.keys() == {name for name, _ in rows}
+    with onewrite.PoolManager(on_timing=hook(telemetry.meter_provider)) as http:
+        http.request("GET", tap().url())
+    found = telemetry.metrics()
+    assert found.keys() == {name for name, _ in rows}
     for name, attributes in rows:
-        for point in told[name]:
+        for point in found[name]:
             assert point.attributes.keys() <= set(re.findall(r"`([a-z_.]+)`", attributes)), name
     telemetry.close()
+
+
+def test_every_field_of_a_record_is_in_the_table(tap: typing.Any) -> None:
+    text = (HERE / "README.md").read_text()
+    table = text[text.index("| field |") : text.index("What did not happen")]
+    fields = set(re.findall(r"`([a-z_]+)`", table))
+    missing = set(onewrite._record._FIELDS) - fields - {"started_at_unix_ns", "started_at_mono_ns"}
+    assert missing == set()
 
 
 def test_the_example(tap: typing.Any) -> None:
@@ -77,10 +84,8 @@ def test_the_example(tap: typing.Any) -> None:
 
 
 def test_every_option_is_in_the_table() -> None:
-    from onewrite import _config as _options
-
     text = (HERE / "README.md").read_text()
-    for name in _options.NAMES:
+    for name in ("observe", "quickack"):
         assert f"| `{name}` | `ONEWRITE_{name.upper()}` |" in text
 
 

@@ -122,12 +122,17 @@ FAILURES: dict[str, tuple[bytes, str, str, int | None]] = {
 def test_failures(
     kind: str, preload: bool, retries: typing.Any, tap: typing.Any, recorded: list[onewrite.Record]
 ) -> None:
+    if kind == "half a body" and _base_version.IS_1:
+        pytest.skip("1.26 takes it for a whole one")
     data, error_kind, phase, status = FAILURES[kind]
     server = tap(closing(data))
-    with pytest.raises(urllib3.exceptions.HTTPError):
+
+    def read() -> None:
         response = urllib3.PoolManager().request("GET", server.url(), preload_content=preload, retries=retries)
-        for _ in response.stream():
-            pass
+        list(response.stream())
+
+    with pytest.raises(urllib3.exceptions.HTTPError):
+        read()
     assert recorded
     if kind == "a bad chunk" and preload:
         error_kind = "closed"  # http.client reads it, and calls it IncompleteRead
@@ -140,11 +145,8 @@ def test_failures(
 
 
 def test_time_limits(recorded: list[onewrite.Record]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as deaf:
-        with pytest.raises(urllib3.exceptions.ReadTimeoutError):
-            urllib3.PoolManager().request(
-                "GET", f"http://127.0.0.1:{deaf.getsockname()[1]}/", timeout=0.1, retries=False
-            )
+    with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(urllib3.exceptions.ReadTimeoutError):
+        urllib3.PoolManager().request("GET", f"http://127.0.0.1:{deaf.getsockname()[1]}/", timeout=0.1, retries=False)
     assert (recorded[0].error_kind, recorded[0].error_phase) == ("timeout", "wait")
     assert (recorded[0].wait_ns or 0) > 80_000_000
     assert "response_start" not in names(recorded[0])
@@ -163,9 +165,10 @@ def test_tls_names_and_proxies_that_fail(tap: typing.Any, recorded: list[onewrit
         Peer(sock, 1, None).until(b"\r\n\r\n")
         sock.sendall(b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
 
-    with listening(refuse) as listener, pytest.raises((urllib3.exceptions.HTTPError, OSError)):
-        proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        urllib3.ProxyManager(proxy, retries=False).request("GET", "https://shop.test/")
+    with listening(refuse) as listener:
+        refusing = urllib3.ProxyManager(f"http://127.0.0.1:{listener.getsockname()[1]}", retries=False)
+        with pytest.raises((urllib3.exceptions.HTTPError, OSError)):
+            refusing.request("GET", "https://shop.test/")
     found = [(one.url, one.error_kind, one.error_phase) for one in recorded]
     assert found == [
         (server.url(), "tls", "tls"),
@@ -318,15 +321,12 @@ def test_what_a_hook_raises(tap: typing.Any, caplog: pytest.LogCaptureFixture) -
     onewrite.install(on_timing=lambda record: sys.exit(3))
     with pytest.raises(SystemExit):
         http.request("GET", server.url())
-    for bad in (5, test_a_hook_that_is_a_coroutine):
+    for bad in (5, coroutine):
         with pytest.raises(TypeError, match="on_timing"):
             onewrite.install(on_timing=bad)  # type: ignore[arg-type]
 
 
-async def test_a_hook_that_is_a_coroutine(_: object = None) -> None: ...
-
-
-test_a_hook_that_is_a_coroutine.__test__ = False  # type: ignore[attr-defined]
+async def coroutine(record: onewrite.Record) -> None: ...
 
 
 def test_without_a_hook_no_clock_is_read(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ BODIES: dict[str, typing.Callable[[], dict[str, typing.Any]]] = {
     "chunked bytes": lambda: {"body": b"x" * 200, "chunked": True},
     "multipart": lambda: {"fields": {"a": "x" * 100, "f": ("name", b"x" * 100)}},
     "form": lambda: {"fields": {"a": "x" * 200}, "encode_multipart": False},
-    "none": lambda: {},
+    "none": dict,
     "empty": lambda: {"body": b""},
     "15 KiB": lambda: {"body": b"x" * 15 * 1024},
 }

@@ -164,8 +164,9 @@ class Record:
     def head_read(self, t_ns: int) -> None:
         """The head of the final answer was read at *t_ns*."""
         self.response_start = t_ns
-        if self._error is not None:  # the answer came before the whole request was written, and is heard
-            self._error, self.request_end = None, self._broken_at
+        self._error = None
+        if self._broken_at:  # the answer came before the whole request was written, and is heard
+            self.request_end = self._broken_at
         line = self._line
         if line is None:
             return

@@ -199,7 +199,8 @@ def getresponse(stock: Function) -> Function:
         try:
             response = stock(self, *args, **kwargs)
         except BaseException as error:
-            record._error = error
+            if "buffering" not in kwargs:  # of Python 2, which urllib3 1.26 tries first
+                record._error = error
             raise
         if not record.response_start:  # urllib3 1.26: http.client's response; a subclass with a response of its own
             record.head_read(_now())

@@ -17,13 +17,13 @@ import sys
 HERE = pathlib.Path(__file__).parent
 
 #: Plugin and its ways; by default for urllib3 and what stands on it.
-URLLIB3 = ("onewrite_under_test", ("installed", "timed", "listened", "own", "own-timed"))
-HTTPX = ("onewrite_httpx_under_test", ("installed", "timed", "listened"))
+URLLIB3 = ("onewrite_under_test", ("installed", "timed", "own"))
+HTTPX = ("onewrite_httpx_under_test", ("timed",))
 
 
 def plugin_for(folder: str) -> tuple[str, tuple[str, ...]]:
     """What a suite is run over, by the name of its directory."""
-    return HTTPX if pathlib.Path(folder).name.startswith(("httpcore-", "httpx-")) else URLLIB3
+    return HTTPX if pathlib.Path(folder).name.startswith("httpx-") else URLLIB3
 
 
 def run(how: str, folder: str, arguments: list[str]) -> tuple[set[str], str]:

@@ -138,7 +138,7 @@ def main() -> None:
             results[name]["timings"] = [f"{timing.method} {timing.outcome} {timing.status}" for timing in timings]
     answered = sum(ANSWER in str(one) for result in results.values() for one in result["seen"])
     told = {"results": results, "ids": [one for one, _ in spans], "spans": [what for _, what in spans]}
-    failures = sys.modules["onewrite"].hook_failures() if way != "stock" else 0
+    failures = sys.modules["onewrite"].status()["hook_errors"] if way != "stock" else 0
     print("\n" + json.dumps({**told, "mocked": answered, "hook failures": failures}))
 
 
