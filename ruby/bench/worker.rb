@@ -1,16 +1,13 @@
 # frozen_string_literal: true
 
-# One client in a separate process. Reads lines "SIZE COUNT", sends COUNT POSTs of SIZE bytes on one connection and answers
+# One client in a separate process. Reads lines "SIZE COUNT", sends COUNT POSTs of SIZE bytes (0: GETs) on one connection and answers
 # with the microseconds of CPU that one of them took. usage: worker.rb VARIANT PORT
 
 variant, port = ARGV
 require "net/http"
 $LOAD_PATH.unshift File.expand_path("../lib", __dir__)
 require "onewrite" unless variant.start_with?("stock")
-case variant
-when "on_timing" then Onewrite.on_timing { |timing| timing }
-when "every event" then Onewrite.add_listener(Class.new(Onewrite::TimingListener) { def on_event(event); end }.new)
-end
+Onewrite.on_timing { |record| record } if variant == "on_timing"
 
 http = Net::HTTP.new("127.0.0.1", port.to_i, nil)
 http.keep_alive_timeout = 60
@@ -22,8 +19,8 @@ $stdin.each_line do |line|
   body = "x" * size
   before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
   count.times do
-    request = Net::HTTP::Post.new("/", type)
-    request.body = body
+    request = (size.zero? ? Net::HTTP::Get : Net::HTTP::Post).new("/", type)
+    request.body = body unless size.zero?
     http.request(request)
   end
   puts ((Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before) / count * 1e6).round(2)

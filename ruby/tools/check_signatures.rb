@@ -11,9 +11,9 @@ PUBLIC = [Onewrite, Onewrite::Hook, Onewrite::Record, Onewrite::KernelEvidence, 
           Onewrite::OpenTelemetry].freeze
 
 # Set by the adapter while a request runs (@api private).
-LIVE = %i[hooks request request_start request_end response_start headers_end last_byte in_io awaiting in_body sent_bytes sent_writes
-          body_bytes].flat_map { |name| [name, :"#{name}="] } +
-       %i[conn_requests= resend= proxy= kernel= status= connected_at= tls_start= tls_end= begin_request carry finish abandon
+LIVE = %i[hooks request request_start request_end response_start headers_end last_byte in_io awaiting in_body sent_bytes
+          sent_writes body_bytes].flat_map { |name| [name, :"#{name}="] } +
+       %i[conn_id= conn_requests= idle_ns= connecting= resend= proxy= kernel= status= connected_at= tls_start= tls_end= begin_request finish abandon
           fail_to_connect]
 
 loader = RBS::EnvironmentLoader.new

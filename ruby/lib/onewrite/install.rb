@@ -46,7 +46,7 @@ module Onewrite
   # On while there is a hook; that of a session keeps it on until {uninstall}.
   TIMING = NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession,
                               do_start: 0, begin_transport: 1, end_transport: 2, ssl_socket_connect: 2)
-  SESSION.__send__(:include, SessionHook)
+  SESSION.include(SessionHook)
   private_constant :BaseVersion, :Clock, :Config, :ErrorKind, :Hooks, :NetHTTP, :SESSION, :SessionHook, :TIMING, :TcpInfo, :WIRE,
                    :Wire
 
@@ -69,7 +69,7 @@ module Onewrite
       hook
     end
 
-    # Patches Net::HTTP; `require "onewrite"` does so. Nothing is patched with ONEWRITE_DISABLED, and where this net-http is unknown.
+    # Patches Net::HTTP; `require "onewrite"` does so. Nothing is patched with ONEWRITE_DISABLED, and where net-http is unknown.
     # @param observe [Boolean] only hooks work; writes, sockets and connections are Net::HTTP's
     # @param quickack [Boolean] TCP_QUICKACK after each request (Linux)
     # @return [Boolean] whether it is patched

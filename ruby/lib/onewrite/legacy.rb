@@ -6,9 +6,10 @@ require "onewrite/version"
 require "onewrite/wire/coalesce"
 require "onewrite/wire/nodelay"
 
+# The adapter for Ruby 1.9.3 and 2.0, and JRuby 1.7.
 module Onewrite
-  # The adapter for Ruby 1.9.3 and 2.0, and JRuby 1.7: TCP_NODELAY, which these versions of Net::HTTP never set, and a String body in
-  # the head's write. There are no records. Methods are replaced: Ruby 1.9 has no `prepend`.
+  # TCP_NODELAY, which these versions of Net::HTTP never set, and a String body in the head's write. There are no records. Methods
+  # are replaced: Ruby 1.9 has no `prepend`.
   module Legacy
     def self.install
       replace(Net::HTTP, :on_connect) do |session, connect|
@@ -40,6 +41,7 @@ module Onewrite
 
   # @return [Hash{Symbol => Object}] that this is the adapter for old Rubies
   def self.status
-    { :version => VERSION, :installed => !Config.disabled, :observe => Config.observe, :legacy => "Ruby #{RUBY_VERSION}: no hooks" }
+    { :version => VERSION, :installed => !Config.disabled, :observe => Config.observe,
+      :legacy => "Ruby #{RUBY_VERSION} is older than 2.1: no hooks" }
   end
 end

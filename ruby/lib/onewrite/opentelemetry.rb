@@ -123,8 +123,8 @@ module Onewrite
       def make(provider)
         view_buckets(provider)
         meter = provider.meter("onewrite", version: VERSION)
-        [meter.create_histogram(WAIT, unit: "s", description: "From the last byte of the request written to the first byte of the " \
-                                                              "response read"),
+        about = "From the last byte of the request written to the first byte of the response read"
+        [meter.create_histogram(WAIT, unit: "s", description: about),
          meter.create_counter("onewrite.requests", unit: "{request}", description: "Requests that got a connection")]
       end
 

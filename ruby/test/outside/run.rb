@@ -52,7 +52,7 @@ end
 # The comparison of the variants.
 class Suites
   TAGS = %w[v0.2.0 v0.4.1 v0.6.0 v0.9.1].freeze
-  PATCHED = %w[patched timed events].freeze
+  PATCHED = %w[patched timed].freeze
   SOURCE = ENV.fetch("NET_HTTP_SRC") { File.expand_path("../../../build/outside/net-http", __dir__) }
 
   def run

@@ -5,12 +5,12 @@ require "net/http"
 module Onewrite
   # The patches of Net::HTTP.
   module NetHTTP
-    # Methods that are laid over those of a class by `prepend`; each calls `super`. They are copied into a module of their own, which
-    # stays in the class without methods when they are taken off: Ruby cannot take a module out again.
+    # Methods that are laid over those of a class by `prepend`; each calls `super`. They are copied into a module of their own,
+    # which stays in the class without methods when they are taken off: Ruby cannot take a module out again.
     #
-    # A method that another gem has wrapped before works as before, by `prepend` or by an alias. A prepended method that is aliased
-    # afterwards recurses without end: the alias keeps this method, whose `super` is the method of the alias. No known gem aliases
-    # those that are patched here; `request`, `connect`, `start` and `transport_request`, which some alias, are not patched.
+    # A method that another gem has wrapped before works as before, by `prepend` or by an alias. A prepended method that is
+    # aliased afterwards recurses without end: the alias keeps this method, whose `super` is the method of the alias. No known
+    # gem aliases those that are patched here; `request`, `connect`, `start` and `transport_request`, which some do, are not patched.
     class Patch
       # WebMock replaces the constant Net::HTTP by a subclass and takes it away again. The real class is the one below
       # Net::Protocol.

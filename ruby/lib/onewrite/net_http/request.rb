@@ -8,8 +8,8 @@ module Onewrite
   module NetHTTP
     # For Net::HTTPGenericRequest: one write.
     module Request
-      # Why this method: it writes every request and gets the connection. No code of the library is repeated, and nothing is set on
-      # the request, which may be frozen.
+      # Why this method: it writes every request and gets the connection. No code of the library is repeated, and nothing is set
+      # on the request, which may be frozen.
       # Not reached: code that calls it with a connection of another kind, as ssrf_filter does with a StringIO.
       def exec(sock, ver, path)
         done = !(Wire::BUFFERED_IO === sock)

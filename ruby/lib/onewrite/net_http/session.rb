@@ -44,8 +44,8 @@ module Onewrite
       end
     end
 
-    # For Net::HTTP, while there is a hook: a record begins in `begin_transport` and ends in `end_transport`, or where the request is
-    # given up ({TimedIO#onewrite_leave}). These methods are private, and no known gem patches them.
+    # For Net::HTTP, while there is a hook: a record begins in `begin_transport` and ends in `end_transport`, or where the request
+    # is given up ({TimedIO#onewrite_leave}). These methods are private, and no known gem patches them.
     module TimedSession
       private
 
@@ -69,8 +69,8 @@ module Onewrite
         onewrite_not_connected(record, error, nil) if record && !done
       end
 
-      # Why this method: it runs once for each request that is sent, and may connect.
-      def begin_transport(req)
+      # Why this method: it runs once for each request that is sent, and may connect. It is long because each method call costs.
+      def begin_transport(req) # rubocop:disable Metrics
         before = @socket
         if (timed = TimedIO === before)
           before.onewrite_leave(nil) if before.onewrite_record # in whose block this one is made, or whose Fiber is not resumed

@@ -128,9 +128,10 @@ module Onewrite
       alias << write
 
       # Reads the first line of an answer, and the lines between chunks. An interim answer does not end the wait.
-      def readline # rubocop:disable Metrics -- each method call costs
+      def readline
         record = @onewrite_record
         return super unless record
+
         if record.status
           record.headers_end ||= record.last_byte
           return super
@@ -210,7 +211,7 @@ module Onewrite
       end
 
       # Each read from the kernel.
-      def rbuf_fill
+      def rbuf_fill # rubocop:disable Metrics/AbcSize
         record = @onewrite_record
         return super unless record
 
@@ -218,6 +219,7 @@ module Onewrite
         record.in_io = true
         value = super
         return value if record.frozen? # ended by another Fiber of the session
+
         record.last_byte = now = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
         record.in_io = false
         record.body_bytes = record.body_bytes.to_i + @rbuf.bytesize - (@rbuf_offset || 0) - before if before

@@ -62,7 +62,7 @@ module Onewrite
         thread = Thread.current
         thread[RUNNING] = true
         hooks.each do |hook|
-          begin
+          begin # rubocop:disable Style/RedundantBegin -- before Ruby 2.5 a block has no rescue
             hook.call(record)
           rescue StandardError, ScriptError, SystemStackError => e
             raise if limit?(e)

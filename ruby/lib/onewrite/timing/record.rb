@@ -21,17 +21,17 @@ module Onewrite
 
   # The record of one request that was sent, or that failed before it could be. A repetition by Net::HTTP has a record of its own.
   #
-  # All `_ns` values are integer nanoseconds. What did not happen is nil, never 0. A phase in which the request failed lasts to its
-  # end. Phases need not add up to {total_ns}: what is left is the program's own time, as in the block that gets the response, or
-  # in threads that hold the interpreter's lock.
+  # All `_ns` values are integer nanoseconds. What did not happen is nil, never 0. A phase in which the request failed lasts to
+  # its end. Phases need not add up to {total_ns}: what is left is the program's own time, as in the block that gets the response,
+  # or in threads that hold the interpreter's lock.
   #
   # It is the object that took the times: phases, cause, events and text are computed when they are read. It is frozen when a hook
   # gets it, and holds plain values alone, so Marshal can dump it.
   class Record # rubocop:disable Metrics/ClassLength -- readers of fields
     # When the answer comes sooner than this after the last write, nothing can have been held, and the kernel is not asked.
     SOON_NS = 1_000_000
-    FIELDS = %i[method url outcome status error_kind error_phase resend conn_id reused idle_ns conn_requests proxy bytes_sent writes
-                bytes_received connect_ns tls_ns send_ns wait_ns receive_ns total_ns kernel cause started_at_unix_ns
+    FIELDS = %i[method url outcome status error_kind error_phase resend conn_id reused idle_ns conn_requests proxy bytes_sent
+                writes bytes_received connect_ns tls_ns send_ns wait_ns receive_ns total_ns kernel cause started_at_unix_ns
                 started_at_mono_ns].freeze
     PHASES = %i[connect tls send wait receive].freeze
     # A target that is a whole URL, as a request of a proxy has it.
@@ -74,13 +74,14 @@ module Onewrite
                   :awaiting, :in_body, :sent_bytes, :sent_writes, :body_bytes
 
     # @api private
-    attr_writer :conn_id, :conn_requests, :idle_ns, :resend, :proxy, :kernel, :status, :connecting, :connected_at, :tls_start, :tls_end
+    attr_writer :conn_id, :conn_requests, :idle_ns, :resend, :proxy, :kernel, :status, :connecting, :connected_at, :tls_start,
+                :tls_end
 
     # All variables are set here, in one order: from Ruby 3.2 on, an object that gets them in many orders becomes slow.
     # @param origin [String] scheme, host and port
     # @param hooks [Array<#call>]
     # @api private
-    def initialize(origin, hooks)
+    def initialize(origin, hooks) # rubocop:disable Metrics/AbcSize
       @origin = origin
       @hooks = hooks
       @request = @path = @status = @outcome = @error_kind = @error_phase = @resend = nil
@@ -140,9 +141,9 @@ module Onewrite
       span(@request_start, @request_end)
     end
 
-    # @return [Integer, nil] from the last write to the first byte of the final response
+    # @return [Integer, nil] from the last write to the first byte of the final response; nil where that came earlier
     def wait_ns
-      span(@request_end, @response_start) unless @response_start && @request_end && @response_start < @request_end
+      span(@request_end, @response_start) unless @response_start.to_i.between?(1, @request_end.to_i)
     end
 
     # @return [Integer, nil] from the first byte of the response to the last byte of its body
@@ -156,21 +157,22 @@ module Onewrite
     end
 
     # The rule is that of all languages (spec/testdata/causes.json).
-    # @return [Symbol, nil] why a wait of 20 ms or more was long: :nagle_delayed_ack, :retransmit, :peer_window, :client (the answer
-    #   was here, and the program did other things) or :server
+    # @return [Symbol, nil] why a wait of 20 ms or more was long: :nagle_delayed_ack, :retransmit, :peer_window, :client (the
+    #   answer was here, and the program did other things) or :server
     def cause
       @kernel.cause(@sent_writes) if @kernel
     end
 
     # @return [Array(Array(Symbol, Integer))] name and monotonic time of each moment
     def events
-      moments = [[:connect_start, (@started_at_mono_ns if @connecting)], [:connect_end, (@tls_start || @connected_at if @connecting)],
-                 [:tls_start, @tls_start], [:tls_end, @tls_end],
-                 [:connection_acquired, (@connected_at || @started_at_mono_ns if @conn_id)],
-                 [:request_start, @request_start], [:request_end, @request_end],
-                 [:response_start, @response_start], [:headers_end, @headers_end || @response_end || (@last_byte if @outcome == :ok)], [:response_end, @response_end],
-                 [:connection_released, (@ended if @conn_id)]]
-      moments.select(&:last)
+      connected, acquired, released = nil
+      connected = @tls_start || @connected_at if @connecting
+      acquired = @connected_at || @started_at_mono_ns if @conn_id
+      released = @ended if @conn_id
+      headers_end = @headers_end || @response_end || (@last_byte if @outcome == :ok)
+      { connect_start: (@started_at_mono_ns if @connecting), connect_end: connected, tls_start: @tls_start, tls_end: @tls_end,
+        connection_acquired: acquired, request_start: @request_start, request_end: @request_end, response_start: @response_start,
+        headers_end: headers_end, response_end: @response_end, connection_released: released }.select { |_, time| time }.to_a
     end
 
     # @return [Hash{Symbol => Object}] the fields, without what is nil
@@ -256,8 +258,9 @@ module Onewrite
         @http_method = method.frozen? ? method : method.to_s.dup
         path = request.path
         if String === path
-          path = path[0, path.index(/[?#]/) || path.size]
-          @path = path.start_with?("/") ? path : path.sub(ABSOLUTE, '\1')
+          query = path.index(/[?#]/)
+          path = path[0, query] if query
+          @path = path.getbyte(0) == 47 ? path : path.sub(ABSOLUTE, '\1') # 47 is a slash
         end
       end
       freeze

@@ -34,7 +34,7 @@ module Onewrite
         @head = @continue_timeout = nil
       end
 
-      # The library gives it one String, or the three of a chunk, each of which it would write alone. (A splat would make an Array.)
+      # The library gives it one String, or the three of a chunk, each of which it would write alone. A splat would make an Array.
       # @return [Integer] bytes that were taken
       def write(str, data = nil, line_end = nil)
         return write_chunk([str, data, line_end].compact) if data
@@ -115,7 +115,7 @@ module Onewrite
         # A file without a size may be one of /proc, where some reads wait.
         def file?(source)
           stat = source.closed? ? nil : source.stat
-          !stat.nil? && stat.file? && stat.size > 0
+          !stat.nil? && stat.file? && !stat.zero?
         end
       end
     end
