@@ -40,13 +40,13 @@ def test_each_pair_of_format_and_file_is_taken_by_its_word(tmp_path: Path) -> No
         ("--rule", "x=y", "-o", "FILE", "--", "true"),
         ("-o", "FILE", "-o", "junit=x", "--", "true"),
         ("-o", "FILE", "--", "/no/such/program"),
-        ("-o", "FILE", "--", "python3", "FILE"),
+        ("-o", "FILE", "--", "python3", "FOLDER/./client.py"),
     ],
 )
 def test_no_file_is_touched_where_the_check_could_not_run(wrong: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "client.py"
     file.write_text("the only copy")
-    done = onewrite("check", *(word.replace("FILE", str(file)) for word in wrong))
+    done = onewrite("check", *(word.replace("FILE", str(file)).replace("FOLDER", str(tmp_path)) for word in wrong))
     assert (done.status, file.read_text(), len(list(tmp_path.iterdir()))) == (3, "the only copy", 1)
 
 

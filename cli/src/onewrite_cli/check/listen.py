@@ -84,6 +84,6 @@ class _Lines:
             "records": exchange.records,
         }
         records = "" if exchange.records is None else f"  {exchange.records} records"
-        faults = f"  NOT HTTP/1.1: {'; '.join(request.problems)}" if request.problems else ""
+        faults = "  not valid HTTP/1.1" if request.problems else ""
         where = f"connection {exchange.arrival.index:<4} {request.method} {path[:40]:<20}"
         self._say(data, f"{where} {head}+{body} bytes  {exchange.segments} segments{records}{faults}")

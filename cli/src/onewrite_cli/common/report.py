@@ -136,7 +136,8 @@ class Output:
         place = self.file if self.file.exists() and not self.file.is_file() else folder
         if not os.access(place, os.W_OK) or not folder.is_dir():
             raise CouldNotRun(f"{self.file} cannot be written")
-        if str(self.file) in command:
+        words = (word for word in command if os.path.isfile(word))  # noqa: PTH113 (a word may be too long for a name)
+        if self.file.is_file() and any(self.file.samefile(word) for word in words):
             raise CouldNotRun(f"-o {self.file}: the command names this file; name another for the report")
 
     def write(self, report: Report) -> None:

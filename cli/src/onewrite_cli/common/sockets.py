@@ -99,7 +99,7 @@ class Sockets:
             return None
         try:
             found = self._owners.nodelay(self._roots(), inode) if inode else None
-            self.fault = NOT_FOUND if found is None else self.fault
+            self.fault = self.fault if found else self.unseen or NOT_FOUND
         except Exception as error:
             found, self.fault = None, str(error) or type(error).__name__
         if found is not None:
