@@ -69,7 +69,8 @@ public record OnewriteConfig(boolean disabled, boolean observe, boolean quickack
                 return false;
             }
             default -> {
-                if (WARNED.add(name + "=" + value)) {
+                // One setting has two names, and Spring Boot answers to both.
+                if (WARNED.add(name.toLowerCase(Locale.ROOT).replace('_', '.') + "=" + value)) {
                     String wanted = "1, true, yes or on; 0, false, no or off";
                     LOG.log(System.Logger.Level.WARNING, "{0}=\"{1}\" is ignored: use {2}", name, value, wanted);
                 }

@@ -30,7 +30,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
 
     private OnewriteNetty(Setup setup) {
         super(setup);
-        this.netty = new NettySetup(setup);
+        this.netty = new NettySetup(setup, true);
     }
 
     /** Starts with the switches of system properties and environment. */

@@ -280,7 +280,9 @@ class Joiner extends ChannelDuplexHandler {
 
     /** A write whose promise was answered has failed. */
     void failedLate(ChannelHandlerContext ctx, Throwable why) {
-        ctx.fireExceptionCaught(why);
+        if (setup.reports) {
+            ctx.fireExceptionCaught(why);
+        }
     }
 
     @Override

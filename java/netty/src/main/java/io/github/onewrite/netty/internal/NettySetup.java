@@ -37,12 +37,20 @@ public final class NettySetup {
     private static final AttributeKey<Boolean> LOOKS_UP = AttributeKey.valueOf("io.github.onewrite.lookup");
 
     private final Setup setup;
+    final boolean reports;
 
     /** Of the last bootstrap. */
     private volatile @Nullable EventLoopGroup group;
 
+    /** For a client that tells its program of a channel that closes. */
     public NettySetup(Setup setup) {
+        this(setup, false);
+    }
+
+    /** @param reports whether a write that fails after its promise was answered is reported to the pipeline */
+    public NettySetup(Setup setup, boolean reports) {
         this.setup = setup;
+        this.reports = reports;
     }
 
     /** The present switches and hooks of a customizer of Netty. */
