@@ -95,7 +95,7 @@ class OpenTelemetryTest < OnewriteTest
       tap = tap_server
       off = { "OTEL_TRACES_EXPORTER" => "none", "OTEL_METRICS_EXPORTER" => "none", "OTEL_LOGS_EXPORTER" => "none" }
       out = ruby(<<~RUBY, env: off.merge("PORT" => tap.port.to_s), options: ["-W0"], load_path: [File.join(ROOT, "lib"), *FOLDERS])
-        %w[json logger opentelemetry-sdk opentelemetry-metrics-sdk opentelemetry-instrumentation-net_http].each { |name| require name }
+        %w[json logger net/http opentelemetry-sdk opentelemetry-metrics-sdk opentelemetry-instrumentation-net_http].each { |name| require name }
         spans = OpenTelemetry::SDK::Trace::Export::InMemorySpanExporter.new
         reader = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new
         theirs = lambda do

@@ -16,7 +16,7 @@ module Onewrite
 
       # Why this method: it is the last step of the library's `connect`. A connection without this mark was made by the program.
       def on_connect
-        @socket.instance_variable_set(:@onewrite_by_library, true)
+        @socket.instance_variable_set(:@onewrite_by_library, true) if Wire::BUFFERED_IO === @socket
         super
       end
 
