@@ -30,7 +30,6 @@ const PROGRAMS = {
     const agent = new HttpAgent({ keepAlive: true, onTiming: (record) => { console.log('record', record.status, record.waitNs > 0); agent.destroy() } })
     http.request(URL, { agent, method: 'POST' }, (response) => response.on('data', (data) => console.log(String(data)))).end('x')`
 }
-const IMPORTS = ['onewrite', 'onewrite/http', 'onewrite/register']
 
 function has (program) {
   try {
