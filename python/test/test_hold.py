@@ -184,7 +184,7 @@ def test_a_head_that_was_left_in_a_connection_is_not_sent_with_the_next(tap: typ
     """As a KeyboardInterrupt between two instructions could leave it."""
     server = tap()
     onewrite.install()
-    conn = HTTPConnection("127.0.0.1", server.port)
+    conn = HTTPConnection("127.0.0.1", server.port, timeout=5)
     conn.request("POST", "/", body=BODY)
     conn.getresponse().read()
     conn._onewrite.held = b"POST /old HTTP/1.1\r\n\r\n"  # type: ignore[attr-defined]
@@ -198,7 +198,7 @@ def test_a_head_that_was_left_in_a_connection_is_not_sent_with_the_next(tap: typ
 def test_a_copy_of_a_connection_is_one_of_its_own(make: typing.Any, tap: typing.Any) -> None:
     server = tap()
     onewrite.install(on_timing=str)
-    conn = HTTPConnection("127.0.0.1", server.port)
+    conn = HTTPConnection("127.0.0.1", server.port, timeout=5)
     conn.request("POST", "/", body=BODY)
     conn.getresponse().read()
     conn.close()
