@@ -70,7 +70,8 @@ def judge_stall(
     late = [one for one in counted if one.lost_ns > line_ns]
     silent = [one for one in counted if one.gap_ns > line_ns >= one.lost_ns]
     unread = [one for one in silent if one.held is None and not one.nodelay and one.segments != 1]
-    own, of = len(silent) - len(unread), len(counted) - len(unread)
+    held_nothing = sum(one.held is None or not one.held.ns for one in silent)  # else a full window, or a lost segment
+    own, of = held_nothing - len(unread), len(counted) - len(unread)
     note = f"; the {sender} itself paused between the pieces of {own}, and its kernel held nothing" if own else ""
     if is_clean(len(late), of) and (not late or of >= FEW):
         if len(unread) > 2 * (len(late) + own):
