@@ -9,7 +9,7 @@ from onewrite_lab.tap.channel import Piece
 from onewrite_lab.tap.conversation import IDLE_S
 
 from onewrite_cli.common.origin import Origin
-from onewrite_cli.common.sockets import LOOK_S, Ends, Sockets
+from onewrite_cli.common.sockets import FIRST_S, LOOK_S, Ends, Sockets
 
 __all__ = ["OWN_NAME", "Watched", "WatchedOrigin", "ends_of"]
 
@@ -31,12 +31,13 @@ class Watched(Conversation):
         self._asked = False
 
     def _receive(self) -> Piece | None:
-        begun, ends = time.monotonic(), ends_of(self.arrival)
+        begun, ends, pause_s = time.monotonic(), ends_of(self.arrival), FIRST_S
         while not self.tap.stop.is_set() and time.monotonic() - begun < IDLE_S:
-            piece = self.channel.receive(LOOK_S)
+            piece = self.channel.receive(pause_s)
             if piece is not None:
                 return piece
             self.sockets.look(ends)
+            pause_s = LOOK_S
         return None
 
     def read_nodelay(self) -> None:

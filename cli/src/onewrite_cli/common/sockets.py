@@ -16,10 +16,10 @@ from itertools import pairwise
 from onewrite_lab.witness import AVAILABLE, Diag, End, Owners, SocketReading
 from onewrite_lab.witness.tcpinfo import TcpInfo
 
-__all__ = ["COSTS_TIME", "IN_WORDS", "LOOK_S", "Ends", "Hold", "Sockets", "cause_of"]
+__all__ = ["COSTS_TIME", "FIRST_S", "IN_WORDS", "LOOK_S", "Ends", "Hold", "Sockets", "cause_of"]
 
 START_S = 10.0  # the most that a reading waits until the process that made the connection is known
-LOOK_S = 0.015  # between two readings of a silent connection
+FIRST_S, LOOK_S = 0.004, 0.015  # until the first reading of a silent connection, and between two
 LEFT_NS, UNSEEN_NS = 5_000_000, 40_000_000
 NOT_FOUND = "no process of the command owns the connections (a container or another user?)"
 #: The causes that the writing process can end.
@@ -131,18 +131,19 @@ class Sockets:
         return gap_ns, None if between is None and not first.ns else held
 
     def _held(self, ends: Ends, since_ns: int, until_ns: int) -> Hold | None:
-        """The hold at the end of this silence; None without a reading near its end.
+        """The hold at the end of this silence; None where no reading shows whether there was one.
 
-        Readings within the last 5 ms do not count: the bytes that end the silence may have left already.
+        What was unsent at any time of a silence was so to its end, or it would have come. That nothing was unsent shows only a
+        reading near the end. Readings within the last 5 ms do not count: the bytes that end the silence may have left already.
         """
-        within = [(at_ns, one) for at_ns, one in self._readings[ends] if since_ns <= at_ns < until_ns - LEFT_NS]
-        if not within or until_ns - within[-1][0] > UNSEEN_NS:
+        known = [one for one in self._readings[ends] if one[0] < until_ns - LEFT_NS]
+        within = [one for one in known if one[0] >= since_ns]
+        if not within or (not within[-1][1].not_sent and until_ns - within[-1][0] > UNSEEN_NS):
             return None
-        begun_ns, before = since_ns or within[0][0], within[0][1]
-        for at_ns, one in within:
-            if not one.not_sent:
-                begun_ns, before = at_ns, one
-        last, took_ns = within[-1][1], until_ns - begun_ns
+        last_ns, last = within[-1]
         if not last.not_sent:
             return Hold()
-        return Hold(took_ns, cause_of(last, before, took_ns / 1000, nodelay=bool(self.nodelay(ends))))
+        begun_ns = max((at_ns for at_ns, one in within if not one.not_sent), default=since_ns or within[0][0])
+        before_ns, before = next(((at_ns, one) for at_ns, one in reversed(known[:-1]) if not one.not_sent), (begun_ns, TcpInfo()))
+        elapsed_us = (last_ns - max(before_ns, begun_ns)) / 1000
+        return Hold(until_ns - begun_ns, cause_of(last, before, elapsed_us, nodelay=bool(self.nodelay(ends))))

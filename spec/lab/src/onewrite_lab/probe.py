@@ -25,7 +25,7 @@ __all__ = ["NOT_ENDED", "BadAnswer", "Exchange", "NotHttp", "Probe", "Received",
 STATUS_LINE = b"HTTP/1."
 PIECE = 1 << 16
 LOOK_S = 0.0005  # between two readings of the send queue, while it holds something
-SILENT_S = 0.015  # between two calls of `silent`
+FIRST_S, SILENT_S = 0.004, 0.015  # until the first call of `silent`, and between two
 NO_ANSWER = "no byte of an answer came in time"
 NOT_ENDED = "the answer began, and did not end in time"
 CLOSED = "the connection was closed before the answer was whole"
@@ -131,10 +131,12 @@ class Received(io.RawIOBase):
         if self.quick is not None and hasattr(socket, "TCP_QUICKACK"):  # the kernel forgets it
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, int(self.quick))
         pending = isinstance(self._sock, ssl.SSLSocket) and self._sock.pending()
+        pause_s = FIRST_S
         while self._silent and not pending and time.monotonic() < self._deadline:
-            if select.select([self._sock], [], [], SILENT_S)[0]:
+            if select.select([self._sock], [], [], pause_s)[0]:
                 break
             self._silent()
+            pause_s = SILENT_S
         try:
             left = self._deadline - time.monotonic()
             if left <= 0:
