@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# One client in a separate process. Reads lines "SIZE COUNT", sends COUNT POSTs of SIZE bytes (0: GETs) on one connection and answers
-# with the microseconds of CPU that one of them took. usage: worker.rb VARIANT PORT
+# One client in a separate process. Reads lines "SIZE COUNT", sends COUNT POSTs of SIZE bytes, or GETs for 0, on one connection
+# and answers with the microseconds of CPU that one of them took. usage: worker.rb VARIANT PORT
 
 variant, port = ARGV
 require "net/http"

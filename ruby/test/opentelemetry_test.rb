@@ -13,7 +13,8 @@ class OpenTelemetryTest < OnewriteTest
     status.success? ? [out.split("\n"), nil] : [nil, err.strip]
   end
 
-  METRICS, METHODS = YAML.load_file(File.expand_path("../spec/events.yaml", ROOT)).fetch("opentelemetry").values_at("metrics", "methods")
+  METRICS, METHODS = YAML.load_file(File.expand_path("../spec/events.yaml", ROOT)).fetch("opentelemetry")
+                         .values_at("metrics", "methods")
 
   def test_without_the_gem_there_is_a_clear_error
     out = ruby(<<~'RUBY')
@@ -35,7 +36,8 @@ class OpenTelemetryTest < OnewriteTest
   def with_stand_in(script)
     tap = tap_server { |seen| seen.line.include?("/no") ? :close : Tap::OK }
     options = ["-W0", "-r", File.join(__dir__, "support/opentelemetry.rb")]
-    JSON.parse(ruby("seen = {}\n#{script}\nputs JSON.generate(seen)", env: { "PORT" => tap.port.to_s }, options: options).lines.last)
+    script = "seen = {}\n#{script}\nputs JSON.generate(seen)"
+    JSON.parse(ruby(script, env: { "PORT" => tap.port.to_s }, options: options).lines.last)
   end
 
   def test_a_client_span_gets_the_phases_of_its_request
@@ -49,8 +51,9 @@ class OpenTelemetryTest < OnewriteTest
       seen["off"] = off.attributes
       seen["metrics"] = METERS
     RUBY
+    names = seen["span"].keys.map { |name| name.delete_prefix("onewrite.") }
     assert_equal %w[conn_id conn_requests connect_ns receive_ns reused send_ns total_ns wait_ns],
-                 seen["span"].keys.map { |name| name.delete_prefix("onewrite.") }.sort - %w[segments_out send_hold_ns unread_ns cause]
+                 names.sort - %w[segments_out send_hold_ns unread_ns cause]
     assert_empty seen["off"]
     assert_equal [1, 1], METRICS.map { |metric| seen["metrics"].fetch(metric["name"]).size }
     METRICS.each { |metric| assert_empty seen["metrics"][metric["name"]][0][1].keys - metric["attributes"] }
@@ -65,7 +68,7 @@ class OpenTelemetryTest < OnewriteTest
       seen["server"] = server.attributes
       current(client = Span.new(:client)) { get("/") && (seen["first"] = client.attributes.dup) && get("/") }
       seen["client"] = client.attributes
-      current(Span.new(:client, false)) { get("/") }
+      current(Span.new(:client, recording: false)) { get("/") }
       seen["requests"] = METERS["onewrite.requests"].size
       seen["errors"] = Onewrite.status[:hook_errors]
     RUBY
@@ -93,8 +96,8 @@ class OpenTelemetryTest < OnewriteTest
     define_method("test_the SDK: #{order.join(", then ")}") do
       skip WHY_NOT unless FOLDERS
       tap = tap_server
-      off = { "OTEL_TRACES_EXPORTER" => "none", "OTEL_METRICS_EXPORTER" => "none", "OTEL_LOGS_EXPORTER" => "none" }
-      out = ruby(<<~RUBY, env: off.merge("PORT" => tap.port.to_s), options: ["-W0"], load_path: [File.join(ROOT, "lib"), *FOLDERS])
+      env = %w[TRACES METRICS LOGS].to_h { |name| ["OTEL_#{name}_EXPORTER", "none"] }.merge("PORT" => tap.port.to_s)
+      out = ruby(<<~RUBY, env: env, options: ["-W0"], load_path: [File.join(ROOT, "lib"), *FOLDERS])
         %w[json logger net/http opentelemetry-sdk opentelemetry-metrics-sdk opentelemetry-instrumentation-net_http].each { |name| require name }
         spans = OpenTelemetry::SDK::Trace::Export::InMemorySpanExporter.new
         reader = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new

@@ -47,7 +47,7 @@ class RecordTest < OnewriteTest
   # Which is Object's, and takes a name.
   def test_method_stays_that_of_object
     timed(tap_server).get("/")
-    assert_equal ["GET", "GET"], [@records[0].method(:http_method).call, @records[0].to_h[:method]]
+    assert_equal %w[GET GET], [@records[0].method(:http_method).call, @records[0].to_h[:method]]
   end
 
   def test_connecting_of_a_session_that_was_not_started_is_part_of_the_request
@@ -73,7 +73,8 @@ class RecordTest < OnewriteTest
   def test_the_wall_clock_is_read_for_each_record
     http = timed(tap_server)
     2.times { http.get("/") && sleep(0.01) }
-    wall, mono = @records.map(&:started_at_unix_ns), @records.map(&:started_at_mono_ns)
+    wall = @records.map(&:started_at_unix_ns)
+    mono = @records.map(&:started_at_mono_ns)
     assert_in_delta wall[1] - wall[0], mono[1] - mono[0], 5_000_000
     assert_in_delta Time.now.to_f, wall[1] / 1e9, 20
   end
@@ -154,13 +155,12 @@ class RecordTest < OnewriteTest
   def test_an_answer_without_a_body_ends_with_its_head
     heads = ["204 No Content\r\n", "304 Not Modified\r\nContent-Length: 9\r\n", "200 OK\r\nContent-Length: 0\r\n"]
     http = timed(tap_server { |seen| "HTTP/1.1 #{heads[seen.line[/\d/].to_i]}\r\n" })
-    blocks = heads.each_index.map { |at| Array.new(2) { Onewrite.const_get(:Clock).now }.tap { |times| head_of(http, at, times) } }
+    called = []
+    heads.each_index do |at|
+      http.request_get("/#{at}") { |response| (called << Onewrite.const_get(:Clock).now) && response.read_body }
+    end
     assert_equal [0] * 3, @records.map(&:bytes_received)
-    @records.zip(blocks) { |record, (called, _)| assert_operator record.events.assoc(:response_end)[1], :<=, called }
-  end
-
-  def head_of(http, at, times)
-    http.request_get("/#{at}") { |response| (times[0] = Onewrite.const_get(:Clock).now) && response.read_body }
+    @records.zip(called) { |record, time| assert_operator record.events.assoc(:response_end)[1], :<=, time }
   end
 
   # What was read from the connection, whatever was announced.
@@ -180,7 +180,8 @@ class RecordTest < OnewriteTest
 
   # In the block that reads.
   def test_an_error_while_the_body_is_read_is_the_records
-    http = timed(tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel") && :close })
+    cut = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"
+    http = timed(tap_server { |_, socket| socket.write(cut) && :close })
     assert_raises(EOFError) { http.request_post("/", "x") { |response| response.read_body { nil } } }
     one = @records[0]
     assert_equal [:error, :closed, :receive, 200, 3],
@@ -189,7 +190,8 @@ class RecordTest < OnewriteTest
 
   def test_a_limit_while_the_body_is_read_is_the_records
     http = timed(tap_server { |_, socket| socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc") && sleep(5) })
-    assert_raises(Timeout::Error) { Timeout.timeout(0.1) { http.request_post("/", "x") { |response| response.read_body { nil } } } }
+    read = ->(_limit) { http.request_post("/", "x") { |response| response.read_body { nil } } }
+    assert_raises(Timeout::Error) { Timeout.timeout(0.1, &read) }
     assert_equal %i[cancelled receive], [@records[0].outcome, @records[0].error_phase]
     http.finish
     http.start.read_timeout = 0.1
@@ -278,9 +280,7 @@ class RecordTest < OnewriteTest
     http = Net::HTTP.start("127.0.0.1", port)
     records = records_of(http)
     busy = Array.new(2) { Thread.new { loop { 1 + 1 } } }
-    until records.count { |one| one.wait_ns >= 20_000_000 } >= 10
-      http.request(post("/", "x"))
-    end
+    http.request(post("/", "x")) until records.count { |one| one.wait_ns >= 20_000_000 } >= 10
     causes = records.map(&:cause).compact
     assert_equal :client, mode(causes)
     assert_operator causes.count(:server), :<=, causes.size / 5 # a server may itself have had no CPU

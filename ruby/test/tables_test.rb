@@ -77,12 +77,16 @@ class TablesTest < OnewriteTest
   end
 
   # Here a record begins with connecting.
-  RECORDS = table("records").fetch("records").select { |_, row| [nil, 0].include?(row["at"]["connect_start"]) || row["needs"] }
+  RECORDS = table("records").fetch("records")
+  OURS = RECORDS.select do |_, row|
+    [nil, 0].include?(row["at"]["connect_start"]) && (row.fetch("needs", []) - CAPABILITIES).empty?
+  end
 
   def evidence(record)
     kernel = record["kernel"] or return nil
     closed = record["cause"] == "peer_window" ? kernel["send_hold_ns"] / 1000 : 0
-    after = kernel.merge("last_data_sent_ms" => (record["wait_ns"] - kernel["send_hold_ns"]) / 1_000_000, "rwnd_limited_us" => closed,
+    sent = (record["wait_ns"] - kernel["send_hold_ns"]) / 1_000_000
+    after = kernel.merge("last_data_sent_ms" => sent, "rwnd_limited_us" => closed,
                          "last_data_recv_ms" => kernel["unread_ns"] / 1_000_000)
     Onewrite::KernelEvidence.new(tcp_info("segments_out" => 0, "retransmits" => 0), tcp_info(after), record["wait_ns"], 0, true,
                                  record["cause"] == "nagle_delayed_ack" ? false : nil)
@@ -95,11 +99,12 @@ class TablesTest < OnewriteTest
     start = fields["started_at_mono_ns"]
     at = row["at"].transform_values { |time| time + start }
     values = fields.slice("status", "conn_id", "conn_requests", "idle_ns", "proxy", "resend", "started_at_mono_ns",
-                          "started_at_unix_ns").merge(at.slice("tls_start", "tls_end", "request_start", "request_end", "response_start",
-                                                               "headers_end", "response_end"))
-    values.merge!("connected_at" => at["connection_acquired"] || at["connect_end"], "connecting" => fields.key?("connect_ns") || nil,
-                  "ended" => start + fields["total_ns"], "kernel" => evidence(fields), "body_bytes" => fields["bytes_received"],
-                  "sent_bytes" => fields["bytes_sent"], "sent_writes" => fields["writes"].to_i, "http_method" => fields["method"])
+                          "started_at_unix_ns")
+    values.merge!(at.slice("tls_start", "tls_end", "request_start", "request_end", "response_start", "headers_end", "response_end"))
+    values.merge!("connected_at" => at["connection_acquired"] || at["connect_end"], "kernel" => evidence(fields),
+                  "connecting" => fields.key?("connect_ns") || nil, "ended" => start + fields["total_ns"],
+                  "body_bytes" => fields["bytes_received"], "sent_bytes" => fields["bytes_sent"],
+                  "sent_writes" => fields["writes"].to_i, "http_method" => fields["method"])
     values.merge!(fields.slice("outcome", "error_kind", "error_phase").transform_values { |word| word && word.to_sym })
     values["connected_at"] = at["connect_end"] if at["connect_end"] && !at["tls_start"]
     origin, path = fields["url"].to_s.match(%r{\A(\w+://[^/]+)(.*)}).to_a.drop(1)
@@ -110,7 +115,7 @@ class TablesTest < OnewriteTest
   end
 
   def self.for_us(table)
-    rows(table) { |row, test| yield row, test if RECORDS.key?(row["record"]) && (RECORDS[row["record"]].fetch("needs", []) - CAPABILITIES).empty? }
+    rows(table) { |row, test| yield row, test if OURS.key?(row["record"]) }
   end
 
   for_us("text_form") do |row, test|
@@ -120,13 +125,11 @@ class TablesTest < OnewriteTest
     end
   end
 
-  RECORDS.each do |name, row|
-    next unless (row.fetch("needs", []) - CAPABILITIES).empty?
-
+  OURS.each do |name, row|
     define_method("test_records_#{name}") do
       assert_equal row["record"], JSON.parse(JSON.generate(record(name).to_h))
-      at = row["at"].to_h { |event, time| [event, time + row["record"]["started_at_mono_ns"]] }
-      found = record(name).events.to_h { |event, time| [event.to_s, time] }
+      at = row["at"].transform_values { |time| time + row["record"]["started_at_mono_ns"] }
+      found = record(name).events.to_h.transform_keys(&:to_s)
       assert_empty at.keys - found.keys
       at.each { |event, time| assert_equal time, found[event], event unless event =~ /acquired|released/ }
     end

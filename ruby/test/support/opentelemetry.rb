@@ -11,7 +11,7 @@ METERS = Hash.new { |all, name| all[name] = [] }
 class Span
   attr_reader :kind, :attributes
 
-  def initialize(kind, recording = true)
+  def initialize(kind, recording: true)
     @kind = kind
     @recording = recording
     @attributes = {}
@@ -57,7 +57,7 @@ module OpenTelemetry
   # The current span.
   module Trace
     def self.current_span
-      Thread.current[:span] || Span.new(:internal, false)
+      Thread.current[:span] || Span.new(:internal, recording: false)
     end
   end
 

@@ -10,7 +10,8 @@ module Onewrite
     #
     # A method that another gem has wrapped before works as before, by `prepend` or by an alias. A prepended method that is
     # aliased afterwards recurses without end: the alias keeps this method, whose `super` is the method of the alias. No known
-    # gem aliases those that are patched here; `request`, `connect`, `start` and `transport_request`, which some do, are not patched.
+    # gem aliases those that are patched here. Some alias `request`, `connect`, `start` and `transport_request`: these are not
+    # patched.
     class Patch
       # WebMock replaces the constant Net::HTTP by a subclass and takes it away again. The real class is the one below
       # Net::Protocol.

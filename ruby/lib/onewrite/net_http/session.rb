@@ -23,8 +23,8 @@ module Onewrite
       # Why this method: only here the library decides which connection carries the request. It runs again for each repetition.
       #
       # A connection whose last request was given up is closed: the next caller would read the rest of its answer (SAME-7). The
-      # library closes it after a StandardError alone, so Timeout.timeout, Thread#kill and `break` leave it. This is the only place
-      # where the adapter does other than the library. The gem net-http-pipeline sends requests before it reads answers.
+      # library closes it after a StandardError alone, so Timeout.timeout, Thread#kill and `break` leave it. This is the only
+      # place where the adapter does other than the library. The gem net-http-pipeline sends requests before it reads answers.
       def begin_transport(req)
         answer = @socket.instance_variable_get(:@onewrite_answer) if Wire::BUFFERED_IO === @socket
         if answer && answer != :read && !Config.observe && !@socket.closed? && !respond_to?(:pipeline) &&
