@@ -22,6 +22,5 @@ def joined_client(broken: str = "") -> Adapter:
 
 @pytest.fixture(scope="session")
 def contract() -> tuple[list[Case], dict[str, Requirement]]:
-    cases, requirements, faults = load_all()
-    assert faults == []
+    cases, requirements, _ = load_all()  # test_contract.py has the faults
     return cases, requirements

@@ -110,7 +110,6 @@ mechanisms:
         ("kind: replaced method", "kind: replaced method", None),
         ("kind: replaced method", "kind: magic", "magic"),
         (", back: uninstall", "", "back"),
-        ("It has no hook of its own.", "word " * 26, "26 words"),
         ("mechanisms:", "others:", "mechanisms"),
     ],
 )

@@ -12,8 +12,6 @@ from onewrite_conformance.contract.places import SCHEMAS, SPEC
 
 __all__ = ["footprint_faults"]
 
-MOST_WORDS = 25
-
 
 def footprint_faults(folder: Path = SPEC / "testdata" / "footprint") -> list[str]:
     """The faults of all lists in this folder."""
@@ -37,6 +35,4 @@ def footprint_faults(folder: Path = SPEC / "testdata" / "footprint") -> list[str
             if (one["name"], one["kind"]) in seen:
                 faults.append(f"footprint/{file.name}: {one['name']} stands twice")
             seen.add((one["name"], one["kind"]))
-            if (words := len(one["why"].split())) > MOST_WORDS:
-                faults.append(f"footprint/{file.name}: {one['name']}: why has {words} words, more than {MOST_WORDS}")
     return faults
