@@ -15,9 +15,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Callable;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
-import javax.management.ObjectName;
 
 /** Pictures of what is touched (FOOT-*), taken before and after and compared. */
 public final class Footprint {
@@ -50,7 +47,7 @@ public final class Footprint {
     }
 
     /** The classes of those that the garbage collector does not take within 10 s, in order. */
-    public static List<String> reachable(Collection<WeakReference<?>> parts) throws InterruptedException {
+    private static List<String> reachable(Collection<WeakReference<?>> parts) throws InterruptedException {
         List<String> reachable = List.of();
         for (int i = 0; i < 100; i++) {
             System.gc();
@@ -65,41 +62,6 @@ public final class Footprint {
             Thread.sleep(100);
         }
         return reachable;
-    }
-
-    /**
-     * What each of the objects that a step makes holds, in bytes by class. Counts what is live, and leaves out a class that
-     * has fewer new instances than there are objects: those are of other threads.
-     *
-     * @param objects how many the step makes
-     */
-    public static Map<String, Long> bytesHeldByEach(int objects, Runnable step) throws Exception {
-        Map<String, long[]> before = liveByClass();
-        step.run();
-        Map<String, Long> held = new TreeMap<>();
-        liveByClass().forEach((name, now) -> {
-            long[] then = before.getOrDefault(name, new long[2]);
-            if (now[0] - then[0] >= objects) {
-                held.put(name, (now[1] - then[1]) / objects);
-            }
-        });
-        return held;
-    }
-
-    /** Instances and bytes of each class, by the collector's own walk through the heap. */
-    private static Map<String, long[]> liveByClass() throws Exception {
-        String histogram = (String) ManagementFactory.getPlatformMBeanServer()
-                .invoke(
-                        new ObjectName("com.sun.management:type=DiagnosticCommand"),
-                        "gcClassHistogram",
-                        new Object[] {new String[0]},
-                        new String[] {String[].class.getName()});
-        Map<String, long[]> live = new TreeMap<>();
-        Matcher line = Pattern.compile("(?m)^ *\\d+: +(\\d+) +(\\d+) +(\\S+)").matcher(histogram);
-        while (line.find()) {
-            live.put(line.group(3), new long[] {Long.parseLong(line.group(1)), Long.parseLong(line.group(2))});
-        }
-        return live;
     }
 
     /** The least that one of these calls allocates on this thread: the rest is the JVM's, at its time. */

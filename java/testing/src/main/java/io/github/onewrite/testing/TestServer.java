@@ -92,15 +92,6 @@ public final class TestServer implements AutoCloseable {
         });
     }
 
-    /** Answers the first request of a connection with these bytes, then waits for the client to close. */
-    public static TestServer answeringOnce(String answer) throws IOException {
-        return new TestServer(connection -> {
-            connection.read();
-            connection.send(answer);
-            connection.drain();
-        });
-    }
-
     /** Answers every request with 200 except this one, counted over all connections: it closes instead. */
     public static TestServer closingAt(int request) throws IOException {
         AtomicInteger received = new AtomicInteger();
@@ -133,24 +124,6 @@ public final class TestServer implements AutoCloseable {
         bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         RESERVED.add(bound);
         return bound.getLocalPort();
-    }
-
-    /** Answers every request with 200, and notes the bytes that the first read of it returned. */
-    public static TestServer keepingFirstReads(List<String> reads) throws IOException {
-        return new TestServer(connection -> {
-            byte[] first = new byte[4096];
-            while (true) {
-                connection.in().mark(first.length);
-                int count = connection.in().read(first);
-                if (count < 0) {
-                    return;
-                }
-                reads.add(new String(first, 0, count, StandardCharsets.ISO_8859_1));
-                connection.in().reset();
-                connection.read();
-                connection.send(OK);
-            }
-        });
     }
 
     private void accept(Script script) {
