@@ -36,16 +36,12 @@ _lines: weakref.WeakKeyDictionary[typing.Any, Line] = weakref.WeakKeyDictionary(
 
 #: The events of a record that are steps of httpcore's.
 _STEPS = {
-    "connect_tcp.started": "connect_start",
-    "connect_unix_socket.started": "connect_start",
-    "connect_tcp.complete": "connect_end",
-    "connect_unix_socket.complete": "connect_end",
-    "start_tls.started": "tls_start",
-    "start_tls.complete": "tls_end",
-    "send_request_headers.started": "request_start",
-    "send_request_body.complete": "request_end",
-    "receive_response_headers.complete": "response_start",
-}
+    "connect_tcp.started": "connect_start", "connect_unix_socket.started": "connect_start",
+    "connect_tcp.complete": "connect_end", "connect_unix_socket.complete": "connect_end",
+    "start_tls.started": "tls_start", "start_tls.complete": "tls_end",
+    "send_request_headers.started": "request_start", "send_request_body.complete": "request_end",
+    "receive_response_headers.complete": "response_start", "receive_response_body.complete": "response_end",
+}  # fmt: skip
 
 
 class _Exchange:
@@ -53,8 +49,8 @@ class _Exchange:
 
     def __init__(self, request: typing.Any) -> None:
         url = request.url
-        target = url.raw_path.decode("ascii", "replace")
-        self.record = record = Record(_scope, request.method, (url.scheme, url.host, url.port), target)
+        origin = url.scheme, url.raw_host.decode("ascii"), url.port
+        self.record = record = Record(_scope, request.method, origin, url.raw_path.decode("ascii", "replace"))
         record.reused = True  # until it connects
         self.given = request.extensions
         self.theirs = self.given.get("trace")
@@ -73,6 +69,8 @@ class _Exchange:
             return
         if step in ("send_request_headers.failed", "send_request_body.failed"):
             record.write_failed(info["exception"])
+        elif step == "receive_response_body.failed" and not isinstance(info["exception"], GeneratorExit):
+            record._error = info["exception"]
         if event is None:
             return
         setattr(record, event, _now())
@@ -126,77 +124,36 @@ class _AsyncExchange(_Exchange):
             await self.theirs(name, info)
 
 
-class _Parts:
-    """Iterates over the parts of a body. A generator that is left open would be closed later than the one below."""
-
-    __slots__ = ("_parts", "_record")
-
-    def __init__(self, parts: typing.Any, record: Record) -> None:
-        self._parts, self._record = parts, record
-        record.bytes_received = record.bytes_received or 0
-
-    def __iter__(self) -> _Parts:
-        return self
-
-    __aiter__ = __iter__
-
-    def __next__(self) -> bytes:
-        try:
-            return self._count(next(self._parts))
-        except BaseException as error:
-            self._stopped(error)
-            raise
-
-    async def __anext__(self) -> bytes:
-        try:
-            return self._count(await self._parts.__anext__())
-        except BaseException as error:
-            self._stopped(error)
-            raise
-
-    def _count(self, part: bytes) -> bytes:
-        self._record.bytes_received += len(part)  # type: ignore[operator]
-        return part
-
-    def _stopped(self, error: BaseException) -> None:
-        if isinstance(error, (StopIteration, StopAsyncIteration)):
-            self._record.response_end = _now()
-        else:
-            self._record._error = error
-
-
 def _places(library: typing.Any) -> list[Patch]:
-    """Return what is replaced in *library*: handle_request of its transports, sync and async.
+    """Return what is replaced in *library*: handle_request of its transports, sync and async."""
 
-    The stream of a response is replaced as well: its close() ends the record, in no finalizer. A client puts a stream
-    of its own around it in any case.
-    """
+    class Stream(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc]
+        """Stands before the stream of a response, as a client's own does: its close() ends the record."""
 
-    class Stream(library.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, below: typing.Any, exchange: _Exchange) -> None:
-            self._below, self._exchange = below, exchange
+        def __init__(self, exchange: _Exchange, response: typing.Any) -> None:
+            self._exchange, self._below, self._response = exchange, response.stream, weakref.ref(response)
 
         def __iter__(self) -> typing.Iterator[bytes]:
-            return _Parts(iter(self._below), self._exchange.record)
+            return iter(self._below)
+
+        def __aiter__(self) -> typing.AsyncIterator[bytes]:
+            return self._below.__aiter__()  # type: ignore[no-any-return]
 
         def close(self) -> None:
             try:
                 self._below.close()
             finally:
-                self._exchange.end(None)
-
-    class AsyncStream(library.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, below: typing.Any, exchange: _Exchange) -> None:
-            self._below, self._exchange = below, exchange
-
-        def __aiter__(self) -> typing.AsyncIterator[bytes]:
-            return _Parts(self._below.__aiter__(), self._exchange.record)
+                self._end()
 
         async def aclose(self) -> None:
             try:
                 await self._below.aclose()
             finally:
-                self._exchange.end(None)
+                self._end()
+
+        def _end(self) -> None:
+            self._exchange.record.bytes_received = getattr(self._response(), "num_bytes_downloaded", None)
+            self._exchange.end(None)
 
     def blocking(stock: Function) -> Function:
         def handle_request(self: typing.Any, request: typing.Any) -> typing.Any:
@@ -212,7 +169,7 @@ def _places(library: typing.Any) -> list[Patch]:
             finally:
                 request.extensions = exchange.given
             exchange.answered(response)
-            response.stream = Stream(response.stream, exchange)
+            response.stream = Stream(exchange, response)
             return response
 
         return handle_request
@@ -231,7 +188,7 @@ def _places(library: typing.Any) -> list[Patch]:
             finally:
                 request.extensions = exchange.given
             exchange.answered(response)
-            response.stream = AsyncStream(response.stream, exchange)
+            response.stream = Stream(exchange, response)
             return response
 
         return handle_async_request
