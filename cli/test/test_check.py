@@ -51,7 +51,6 @@ def test_what_is_found(faults: str, found: set[str]) -> None:
         stall = done.finding("OW105")
         # The control of the same run says how long a stall is.
         assert stall["cost_ms"] > done.data["control_ms"] / 2
-        assert stall["of"] == 20
         # On a busy machine the ACK sometimes comes before the body is written.
         assert stall["count"] > 1
 

@@ -111,6 +111,11 @@ def test_a_delay_of_any_length_that_two_writes_alone_show_is_a_relays(more_ms: i
     assert ("a relay on the way has Nagle on" in found.findings[0].why) is (more_ms == 43)
 
 
+def test_delays_of_many_lengths_are_a_busy_machines() -> None:
+    made = samples([sample(44, 43.5)] * 10, nodelay=[sample(6 + 5 * number) for number in range(10)])
+    assert words(made) == ["EXPOSED"]
+
+
 def test_a_relay_comes_before_the_first_hop_because_its_cure_ends_both() -> None:
     assert words(samples([sample(88, 43.5)] * 10, nodelay=[sample(44)] * 10)) == ["RELAY", "EXPOSED"]
 

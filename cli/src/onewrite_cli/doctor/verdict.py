@@ -193,8 +193,8 @@ def _first_hop(result: Diagnosis, samples: Samples) -> None:
 def _relay(result: Diagnosis, samples: Samples) -> None:
     """RELAY when two writes take longer also with TCP_NODELAY, while this machine holds nothing.
 
-    Both kinds of split requests must show the extra time, because a busy machine delays only one of the arms. How requests in
-    one write vary says how much is chance.
+    Both kinds of split requests must show the extra time, and those with TCP_NODELAY steadily: a busy machine delays by any
+    length, and only one of the arms. How requests in one write vary says how much is chance.
     """
     whole = [one.total_ns for one in samples.of(ONE)]
     typical = median(whole)
@@ -208,7 +208,9 @@ def _relay(result: Diagnosis, samples: Samples) -> None:
     slower = sum(more_ns >= shown_ns for more_ns in more)
     more_ms = median(more) / 1e6
     nagle_too = _late(samples.of(SPLIT), lambda one: one.total_ns - typical >= shown_ns) >= MOST_OF * len(samples.of(SPLIT))
-    if slower < MOST_OF * len(more) or not nagle_too:
+    near_ns = max(LEAST_MORE_NS, median(more) / 4)
+    steady = sum(abs(more_ns - median(more)) <= near_ns for more_ns in more) >= MOST_OF * len(more)
+    if slower < MOST_OF * len(more) or not nagle_too or not steady:
         if more_ms * 1e6 >= LEAST_MORE_NS and not result.findings:
             near = "which is too near to how requests in one write vary: try again with more --samples"
             result.unknown = result.unknown or f"a request in two writes took {more_ms:.1f} ms longer, {near}"
