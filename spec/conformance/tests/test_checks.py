@@ -271,19 +271,13 @@ def play(hooks: bool = False, **facets: Any) -> Play:
 def test_a_play_is_among_those_of_stock() -> None:
     one, other, third = (play(outcome={"request 0, outcome": f"error {name}"}) for name in "ABC")
     assert differences([one, other], [other, one], ["bytes", "outcome"]) == []
-    (text,) = differences([one, third], [one, one], ["bytes", "outcome"], "mine")
-    assert text.splitlines() == [
-        "outcome: request 0, outcome, in 1 of 2 plays, without hooks",
-        "stock    'error A'",
-        "mine     'error C'",
-        " " * 16 + "^",
-        "request  GET /",
-    ]
     (text,) = differences([one, third], [one, one, other], ["bytes", "outcome"], "mine")
-    assert text.splitlines()[1:4] == [
-        "stock    'error A' in 2 of 3 plays",
-        "stock    'error B' in 1 of 3 plays",
+    assert text.splitlines() == [
+        "outcome: request 0, outcome, without hooks",
+        "stock    'error A'",
+        "stock    'error B'",
         "mine     'error C'",
+        "request  GET /",
     ]
     assert differences(
         [play(bytes={"message 0": b"a", "message 1": b"b"})], [play(bytes={"message 0": b"a"})], ["bytes"]
@@ -296,9 +290,7 @@ def test_fewer_segments_are_no_difference(ours: int | None, most: int | None) ->
     assert differences([one], [other], ["no_more_segments"]) == []
     more = play(no_more_segments={"message 0": 3}, hooks=True)
     (text,) = differences([more], [play(no_more_segments={"message 0": 2})], ["no_more_segments"], "mine")
-    assert text.splitlines() == [
-        "no_more_segments: message 0, in 1 of 1 plays, with hooks", "stock    2 segments", "mine     3 segments"
-    ]  # fmt: skip
+    assert text.splitlines()[:3] == ["no_more_segments: message 0, with hooks", "stock    2", "mine     3"]
 
 
 @pytest.mark.parametrize(("ours", "same"), [(300.0, True), (549.0, True), (551.0, False), (None, True)])

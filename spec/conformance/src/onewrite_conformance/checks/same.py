@@ -48,8 +48,6 @@ FACETS: dict[str, Callable[[Any, Any], bool]] = {
     "broken": _at_most,
     "no_more_segments": _at_most,
 }
-UNITS = {"took": " ms", "closed": " connections are open", "broken": " requests"}
-UNITS |= {"segments": " segments", "no_more_segments": " segments"}
 
 
 @dataclass
@@ -223,20 +221,15 @@ def _usual(values: list[int | None]) -> int | None:
 # -- two sets of plays ----------------------------------------------------------------------------------------
 
 
-def differences(
-    ours: list[Play], stock: list[Play], facets: Iterable[str], name: str = "adapter", of: int | None = None
-) -> list[str]:
-    """The facets in which a play of the adapter equals no play of stock, side by side; of each the first part.
-
-    `of`: how many plays of the adapter there were, if `ours` are not all of them.
-    """
+def differences(ours: list[Play], stock: list[Play], facets: Iterable[str], name: str = "adapter") -> list[str]:
+    """The facets in which a play of the adapter equals no play of stock, side by side; of each the first part."""
     wanted = [*facets]
     wanted += ["broken"] if "bytes" in wanted else []
     found = []
     for facet in wanted:
         differ = [one for one in ours if not any(_same(facet, one, other) for other in stock)]
         if differ:
-            found.append(_side_by_side(facet, differ, len(ours) if of is None else of, stock, name))
+            found.append(_side_by_side(facet, differ[0], stock, name))
     return found
 
 
@@ -259,38 +252,24 @@ def _part(facet: str, one: Play, stock: list[Play]) -> str:
     return next(alone, None) or next(name for name in names if not alike(name, stock[0]))
 
 
-def _side_by_side(facet: str, differ: list[Play], plays: int, stock: list[Play], name: str) -> str:
+def _side_by_side(facet: str, one: Play, stock: list[Play], name: str) -> str:
     """The part that is another one than with stock, every value that stock showed, and the request."""
-    part = _part(facet, differ[0], stock)
-    mine, *theirs = (play.facets[facet].get(part, ABSENT) for play in (differ[0], *stock))
-    said = Counter(_text(facet, value) for value in theirs)
-    hooked = {play.hooks for play in differ}
-    how = "" if len(hooked) > 1 else ", with hooks" if True in hooked else ", without hooks"
-    lines = [f"{facet}: {part}, in {len(differ)} of {plays} plays{how}"]
+    part = _part(facet, one, stock)
+    mine, *theirs = (play.facets[facet].get(part, ABSENT) for play in (one, *stock))
+    start = 0
+    if isinstance(mine, (str, bytes)) and type(mine) is type(theirs[0]):
+        pairs = zip(mine, theirs[0], strict=False)
+        start = max(0, next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(mine), len(theirs[0]))) - 40)
+    lines = [("stock", text) for text in dict.fromkeys(_text(value, start) for value in theirs)]
+    lines += [(name, _text(mine, start)), ("request", one.requests.get(part.partition(", ")[0], "–"))]
     width = max(len(name), len("request"))
-    if len(said) == 1 and type(mine) is type(theirs[0]) and isinstance(mine, (str, bytes)):
-        lines += _marked(mine, theirs[0], name, width)
-    else:
-        often = (f" in {count} of {len(stock)} plays" if len(said) > 1 else "" for count in said.values())
-        lines += [f"{'stock':<{width}}  {text}{times}" for text, times in zip(said, often, strict=True)]
-        lines.append(f"{name:<{width}}  {_text(facet, mine)}")
-    about = differ[0].requests.get(part.partition(", ")[0])
-    return "\n".join([*lines, *([f"{'request':<{width}}  {about}"] if about else [])])
+    from_byte = f", from byte {start}" if start else ""
+    head = f"{facet}: {part}, {'with' if one.hooks else 'without'} hooks{from_byte}"
+    return "\n".join([head, *(f"{who:<{width}}  {text}" for who, text in lines)])
 
 
-def _text(facet: str, value: Any) -> str:
-    if isinstance(value, float):
-        value = round(value, 1)
-    unit = UNITS.get(facet, "") if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
-    text = repr(value)
-    return (text if len(text) <= 200 else f"{text[:200]}…") + unit
-
-
-def _marked(one: Any, other: Any, name: str, width: int) -> list[str]:
-    """Two texts around their first difference, which is marked."""
-    first = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    start = max(0, first - 40)
-    shown_one, shown_other = repr(one[start : first + 60]), repr(other[start : first + 60])
-    mark = next((at for at, (a, b) in enumerate(zip(shown_one, shown_other, strict=False)) if a != b), 0)
-    lines = [f"{'stock':<{width}}  {shown_other}", f"{name:<{width}}  {shown_one}", f"{'':<{width}}  {'':<{mark}}^"]
-    return [f"from byte {first}:", *lines] if start else lines
+def _text(value: Any, start: int) -> str:
+    """A value, from its `start` on where it is a text."""
+    if isinstance(value, (str, bytes)):
+        return repr(value[start : start + 120])
+    return str(round(value, 1) if isinstance(value, float) else value)

@@ -35,7 +35,7 @@ def compare(run: Run, driver: Start, stock: Start, facets: Sequence[str], trace:
         problems += [f"records: {one}" for one in record_problems(seen)] if timed(seen) else []
     if _that_differ(ours, theirs, facets):
         theirs += [by_stock() for _ in range(MORE)]
-    return differences(_that_differ(ours, theirs, facets), theirs, facets, run.client, of=len(ours)) + problems
+    return differences(_that_differ(ours, theirs, facets), theirs, facets, run.client) + problems
 
 
 def _that_differ(ours: list[Play], theirs: list[Play], facets: Sequence[str]) -> list[Play]:
