@@ -7,6 +7,7 @@ module io.github.onewrite.netty {
     requires io.netty.codec.http;
     requires io.netty.common;
     requires io.netty.handler;
+    requires static io.netty.handler.proxy;
     requires io.netty.resolver;
     requires transitive io.netty.transport;
     requires static io.netty.transport.unix.common;

@@ -3,9 +3,11 @@ package io.github.onewrite.netty.internal;
 import io.netty.channel.ChannelDuplexHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelPromise;
+import io.netty.handler.ssl.SslCloseCompletionEvent;
 import io.netty.handler.ssl.SslHandshakeCompletionEvent;
 import io.netty.util.concurrent.PromiseNotifier;
 import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
 import org.jspecify.annotations.Nullable;
 
 /** Stamps the steps of a connect. */
@@ -52,6 +54,8 @@ abstract class ConnectSteps extends ChannelDuplexHandler {
         if (connection != null) {
             if (event instanceof SslHandshakeCompletionEvent done && done.isSuccess()) {
                 connection.secured(); // Of a handler that was added after the connect.
+            } else if (event instanceof SslCloseCompletionEvent) {
+                connection.error(new ClosedChannelException()); // The peer closes; a client may close next.
             } else if (event.getClass().getName().equals(TUNNEL_OPEN)) {
                 connection.connected();
             }

@@ -10,6 +10,7 @@ import io.netty.channel.ChannelHandler;
 import io.netty.handler.codec.http.HttpHeaderNames;
 import io.netty.handler.codec.http.HttpMethod;
 import io.netty.handler.codec.http.HttpRequest;
+import io.netty.handler.proxy.ProxyHandler;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.handler.timeout.ReadTimeoutException;
 import io.netty.handler.timeout.ReadTimeoutHandler;
@@ -93,16 +94,25 @@ public final class NettyConnection {
             connecting = System.nanoTime();
             for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
                 // By name: Netty's proxy handlers are an optional dependency.
-                tunnels |= each.getValue().getClass().getName().startsWith("io.netty.handler.proxy.");
+                if (each.getValue().getClass().getName().startsWith("io.netty.handler.proxy.")) {
+                    tunnels = true;
+                    proxy = address(Proxies.of(each.getValue()));
+                    return;
+                }
             }
+        }
+    }
+
+    /** Loaded where a pipeline has such a handler. */
+    private static final class Proxies {
+        static @Nullable SocketAddress of(ChannelHandler handler) {
+            return handler instanceof ProxyHandler proxy ? proxy.proxyAddress() : null;
         }
     }
 
     /** The socket is connected; a proxy handler lets this pass before its tunnel is open. */
     void active() {
-        if (tunnels) {
-            proxy = address(channel.remoteAddress());
-        } else if (connected == 0) {
+        if (!tunnels && connected == 0) {
             connected();
         }
     }
@@ -243,6 +253,10 @@ public final class NettyConnection {
         Exchange exchange = writing;
         if (exchange != null) {
             exchange.bytesSent = Math.max(0, exchange.bytesSent) + bytes;
+            if (securing != 0 && exchange.requests == 1 && exchange.at(Moment.REQUEST_START) == 0) {
+                // SslHandler flushes when its handshake ends, and calls no flush here.
+                exchange.stamp(Moment.REQUEST_START, System.nanoTime());
+            }
             exchange.pending |= bytes > 0;
         }
     }
@@ -490,8 +504,9 @@ public final class NettyConnection {
     }
 
     void closed() {
-        if (isAwaited()) {
-            exchanges.add(requested);
+        Exchange awaited = isAwaited() ? requested : null;
+        if (awaited != null) {
+            exchanges.add(awaited);
             requested = null;
         }
         ErrorKind kind = closing ? ErrorKind.CANCELLED : kindOf(error == null ? new ClosedChannelException() : error);
