@@ -100,7 +100,8 @@ class TablesTest < OnewriteTest
     at = row["at"].transform_values { |time| time + start }
     values = fields.slice("status", "conn_id", "conn_requests", "idle_ns", "proxy", "resend", "started_at_mono_ns",
                           "started_at_unix_ns")
-    values.merge!(at.slice("tls_start", "tls_end", "request_start", "request_end", "response_start", "headers_end", "response_end"))
+    values.merge!(at.slice("tls_start", "tls_end", "request_start", "request_end", "response_start", "headers_end",
+                           "response_end"))
     values.merge!("connected_at" => at["connection_acquired"] || at["connect_end"], "kernel" => evidence(fields),
                   "connecting" => fields.key?("connect_ns") || nil, "ended" => start + fields["total_ns"],
                   "body_bytes" => fields["bytes_received"], "sent_bytes" => fields["bytes_sent"],

@@ -46,7 +46,7 @@ module Onewrite
   # On while there is a hook; that of a session keeps it on until {uninstall}.
   TIMING = NetHTTP::Patch.new(SESSION, NetHTTP::TimedSession,
                               do_start: 0, begin_transport: 1, end_transport: 2, ssl_socket_connect: 2)
-  SESSION.include(SessionHook)
+  SESSION.__send__(:include, SessionHook) # rubocop:disable Lint/SendWithMixinArgument -- YARD cannot read the other form
   private_constant :BaseVersion, :Clock, :Config, :ErrorKind, :Hooks, :NetHTTP, :SESSION, :SessionHook, :TIMING, :TcpInfo, :WIRE,
                    :Wire
 
