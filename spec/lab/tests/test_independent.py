@@ -1,4 +1,4 @@
-"""The lab's account of a connection against two programs that share no code with it: `ss` and strace.
+"""The lab's account of a connection against `ss`, which shares no code with it.
 
 All other parts take TCP_INFO from the lab's one table of offsets. A wrong offset there would be wrong everywhere alike.
 """
@@ -10,20 +10,16 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
-from onewrite_lab import witness
 from onewrite_lab.tap.channel import drop_incoming, restore_incoming
 from onewrite_lab.witness import tcpinfo
 
 needs_ss = pytest.mark.skipif(not shutil.which("ss") or not tcpinfo.AVAILABLE, reason="needs ss of iproute2")
-needs_strace = pytest.mark.skipif(not shutil.which("strace") or not witness.AVAILABLE, reason="needs strace")
 
 # Each field of the lab's table: how ss prints it, its unit in the lab's, and the last digit that ss prints.
 SS: dict[str, tuple[str, float, float]] = {
@@ -143,32 +139,3 @@ def test_ss_says_the_same(scene: Callable[[socket.socket, socket.socket], None],
 def test_every_field_is_compared() -> None:
     compared = {name for _, names in SCENES for name in names}
     assert compared == set(SS) == set(tcpinfo.TcpInfo.__dataclass_fields__)
-
-
-@needs_strace
-@pytest.mark.parametrize("nodelay", [0, 1])
-def test_strace_says_the_same_of_nodelay_and_writes(nodelay: int, tmp_path: Path) -> None:
-    log = tmp_path / "calls"
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        client = (
-            f"import socket, sys; s = socket.create_connection(('127.0.0.1', {port}))\n"
-            f"s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, {nodelay})\n"
-            "for size in (11, 12, 13): s.sendall(b'x' * size); s.recv(1)\n"
-            "print('ready', flush=True); sys.stdin.read()"
-        )
-        command = ["strace", "-f", "-e", "trace=setsockopt,sendto,write", "-o", str(log), sys.executable, "-c", client]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            with listener.accept()[0] as server:
-                for _ in range(3):
-                    server.recv(100)
-                    server.sendall(b"y")
-                assert process.stdout is not None
-                process.stdout.readline()
-                (reading,) = witness.connections(process.pid, port)
-                calls = log.read_text()
-            process.communicate(b"")
-    assert f"TCP_NODELAY, [{nodelay}]" in calls
-    sizes = [int(size) for size in re.findall(r"(?:sendto|write)\(\d+, \"x+\".* = (\d+)", calls)]
-    assert reading.nodelay == bool(nodelay)
-    assert (len(sizes), sum(sizes)) == (reading.data_segs_out, reading.bytes_sent) == (3, 36)
