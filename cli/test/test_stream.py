@@ -126,6 +126,10 @@ def test_several_events_at_a_time_without_a_pattern_are_unknown() -> None:
     assert judge_stream(arrivals(90, 50, events=3), 43 * MS).word == "unknown"
 
 
+def test_what_has_no_events_is_not_called_streamed() -> None:
+    assert judge_stream(arrivals(90, 50, events=0), 43 * MS).word == "unknown"
+
+
 def test_too_little_is_unknown() -> None:
     assert judge_stream(arrivals(90, 3), 43 * MS).word == "unknown"
     assert judge_stream(arrivals(1, 20, ended=True), 43 * MS).word == "unknown"

@@ -224,6 +224,8 @@ def judge_stream(read: Arrivals, stall_ns: float) -> Verdict:
     if several:
         why = f"events come {read.per_arrival():.1f} at a time, in no pattern of a known cause"
         return Verdict("unknown", f"{why}: a hop behind the first bunches them, or the source writes them so")
+    if not any(read.events):
+        return Verdict("unknown", f"no event was seen in {count} arrivals: the doctor knows event streams and lines of JSON")
     return Verdict("streamed", f"{count} arrivals, with delayed ACKs as with quick ones: no hop bunches them")
 
 
