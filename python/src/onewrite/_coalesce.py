@@ -93,7 +93,7 @@ def send(stock: Function) -> Function:
     It is not wrapped in http.client, whose other users are none of ours; a tracer may do so at any time.
     """
     global _send_below
-    _send_below = None if hasattr(stock, "is_inherited") else stock
+    _send_below = None if getattr(stock, "inherited", None) is stock else stock
 
     def send(self: typing.Any, data: typing.Any) -> None:
         link = self._onewrite or link_of(self)

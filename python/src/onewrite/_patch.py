@@ -6,6 +6,7 @@ stays below it at uninstall(), where it is a plain call, and the next install() 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import typing
@@ -34,7 +35,8 @@ class Patch:
         stock = self._inherited() if there is None else typing.cast(Function, getattr(self._owner, self._name))
         self._ours = functools.wraps(stock)(self._make(stock))
         # For inspect.getfullargspec(), which does not follow __wrapped__: mocks read parameters by it.
-        self._ours.__signature__ = inspect.signature(stock)  # type: ignore[attr-defined]
+        with contextlib.suppress(ValueError, TypeError):  # a wrapper without one
+            self._ours.__signature__ = inspect.signature(stock)  # type: ignore[attr-defined]
         setattr(self._owner, self._name, self._ours)
 
     def _inherited(self) -> Function:
@@ -44,8 +46,9 @@ class Patch:
         def inherited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             return getattr(super(owner, self), name)(*args, **kwargs)
 
-        inherited.is_inherited = True  # type: ignore[attr-defined]
-        return functools.wraps(getattr(owner, name))(inherited)
+        functools.update_wrapper(inherited, getattr(owner, name))
+        inherited.inherited = inherited  # type: ignore[attr-defined] # itself: wrappers copy attributes
+        return inherited
 
     def undo(self) -> None:
         """Give the function back, unless somebody has wrapped ours."""
