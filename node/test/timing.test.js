@@ -129,7 +129,7 @@ describe('a program that gives up is cancelled', () => {
   let arrived = () => {}
   const stall = (socket, data) => {
     if (data.includes('GET /body')) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf')
-    setTimeout(arrived, 30)
+    setTimeout(arrived, 150)
   }
   /** @type {Record<string, (url: string, agent: any, signal: any) => Promise<any>>} */
   const calls = {

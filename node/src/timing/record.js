@@ -212,7 +212,7 @@ export class Exchange extends TimingRecord {
   }
 
   #countSent () {
-    if (this.#connection === null || this.#bytesBefore < 0 || this.bytesSent !== undefined) return
+    if (this.#connection === null || this.#bytesBefore < 0) return
     const bytes = this.#connection.socket.bytesWritten - this.#bytesBefore
     if (bytes >= 0) this.bytesSent = bytes
   }
@@ -261,29 +261,32 @@ export class Exchange extends TimingRecord {
   /** @param {number} now */
   #end (now) {
     this.#endNs = now
-    this.#countSent()
+    if (this.bytesSent === undefined) this.#countSent()
     this.url = urlOf(this.#origin, this.#path)
     const start = this.startedAtMonoNs
     const acquired = this.#acquiredNs
     const sent = this.#sentNs
     const first = this.#firstByteNs
+    const last = this.#lastByteNs
     const steps = this.#steps
-    this.totalNs = distance(start, now)
+    // A phase that happened is no shorter than 1 ns.
+    const { max } = Math
+    this.totalNs = max(1, now - start)
     if (acquired !== 0 || steps !== null || this.errorPhase === 'queue') {
-      this.queueNs = distance(start, steps === null ? acquired || now : steps.dnsStart || steps.connectStart)
+      this.queueNs = max(1, (steps === null ? acquired || now : steps.dnsStart || steps.connectStart) - start)
     }
     if (steps !== null) {
-      if (steps.dnsEnd !== 0) this.dnsNs = distance(steps.dnsStart, steps.dnsEnd)
-      if (steps.connectEnd !== 0) this.connectNs = distance(steps.connectStart, steps.connectEnd)
-      if (steps.tlsEnd !== 0) this.tlsNs = distance(steps.tlsStart, steps.tlsEnd)
+      if (steps.dnsEnd !== 0) this.dnsNs = max(1, steps.dnsEnd - steps.dnsStart)
+      if (steps.connectEnd !== 0) this.connectNs = max(1, steps.connectEnd - steps.connectStart)
+      if (steps.tlsEnd !== 0) this.tlsNs = max(1, steps.tlsEnd - steps.tlsStart)
     }
     // The phase in which it failed lasts until the end.
     const phase = this.errorPhase
-    if (sent !== 0) this.sendNs = distance(acquired, sent)
-    else if (phase === 'send') this.sendNs = distance(acquired, now)
-    if (sent !== 0 && first !== 0) this.waitNs = distance(sent, first)
-    else if (phase === 'wait') this.waitNs = distance(sent, now)
-    if (this.#lastByteNs !== 0 || phase === 'receive') this.receiveNs = distance(first, phase ? now : this.#lastByteNs)
+    if (sent !== 0) this.sendNs = max(1, sent - acquired)
+    else if (phase === 'send') this.sendNs = max(1, now - acquired)
+    if (sent !== 0 && first !== 0) this.waitNs = max(1, first - sent)
+    else if (phase === 'wait') this.waitNs = max(1, now - sent)
+    if (last !== 0 || phase === 'receive') this.receiveNs = max(1, (phase ? now : last) - first)
     const connection = this.#connection
     if (connection !== null) {
       connection.releasedNs = now
@@ -316,9 +319,6 @@ export class Exchange extends TimingRecord {
     return /** @type {[import('./record.js').EventName, number][]} */ (moments.filter(([, tNs]) => tNs))
   }
 }
-
-/** A phase that happened is no shorter than 1 ns. @param {number} from @param {number} to */
-function distance (from, to) { return Math.max(1, to - from) }
 
 /** With one decimal, half up. @param {number} ns */
 function inMs (ns) { return (Math.round(ns / 1e5) / 10).toFixed(1) }

@@ -15,17 +15,6 @@ export const kConnection = Symbol('onewrite connection')
 const BODYLESS = new Set([204, 205, 304])
 
 /**
- * The handlers of undici's own functions have the asynchronous context of their caller. fetch and interceptors have
- * others.
- * @param {any} inner
- * @returns {import('node:async_hooks').AsyncResource | undefined}
- */
-function scopeOf (inner) { return typeof inner.runInAsyncScope === 'function' ? inner : undefined }
-
-/** @param {string} path @returns {boolean} of a request that a proxy forwards */
-function isWholeUrl (path) { return path.startsWith('http://') || path.startsWith('https://') }
-
-/**
  * Ends an exchange whose answer was read. For a 407 of a proxy that forwards, undici gives the program an error, and
  * then the body (undici lib/dispatcher/proxy-agent.js, Http1ProxyWrapper).
  * @param {Exchange} exchange @param {boolean} forwarded
@@ -44,7 +33,7 @@ function fail (exchange, error, aborted, signal, inner, client) {
     const [code, name, message] = [read(error, 'code'), read(error, 'name'), read(error, 'message')]
     // undici 7 fails the body of such an answer that announces a length. For fetch it has no body, and is read.
     const isMismatch = code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
-    if (isMismatch && BODYLESS.has(exchange.status) && scopeOf(inner) === undefined) {
+    if (isMismatch && BODYLESS.has(exchange.status) && !isOwn(inner)) {
       exchange.lastByte()
       return exchange.succeeded()
     }
@@ -58,6 +47,12 @@ function fail (exchange, error, aborted, signal, inner, client) {
   }
   exchange.failed(error, aborted, client?.[kConnection] ?? null)
 }
+
+/**
+ * @param {any} handler
+ * @returns {boolean} of one of undici's own functions, without fetch: it has the asynchronous context of the call
+ */
+function isOwn (handler) { return typeof handler?.runInAsyncScope === 'function' }
 
 /** @param {any} error any value: a program may abort with it @param {string} name @returns {unknown} */
 function read (error, name) {
@@ -78,12 +73,15 @@ class LegacyHandler extends Exchange {
   #forwarded
   #aborted = false
 
-  /** @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin */
-  constructor (hooks, opts, inner, origin) {
-    super(hooks, opts.method, origin, opts.path, scopeOf(inner))
+  /**
+   * @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin
+   * @param {boolean} forwarded by a proxy
+   */
+  constructor (hooks, opts, inner, origin, forwarded) {
+    super(hooks, opts.method, origin, opts.path, isOwn(inner) ? inner : undefined)
     this.#inner = inner
     this.#signal = opts.signal
-    this.#forwarded = isWholeUrl(opts.path)
+    this.#forwarded = forwarded
   }
 
   static methods = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
@@ -168,12 +166,15 @@ class ControllerHandler extends Exchange {
   #signal
   #forwarded
 
-  /** @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin */
-  constructor (hooks, opts, inner, origin) {
-    super(hooks, opts.method, origin, opts.path, scopeOf(inner))
+  /**
+   * @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin
+   * @param {boolean} forwarded by a proxy
+   */
+  constructor (hooks, opts, inner, origin, forwarded) {
+    super(hooks, opts.method, origin, opts.path, isOwn(inner) ? inner : undefined)
     this.#inner = inner
     this.#signal = opts.signal
-    this.#forwarded = isWholeUrl(opts.path)
+    this.#forwarded = forwarded
     // Of undici's RetryHandler.
     if (inner.retryCount > 0) this.resend = inner.retryCount
   }
@@ -274,8 +275,10 @@ export function handlerFor (hooks, opts, handler, origin) {
     if (handler[name] !== undefined && typeof handler[name] !== 'function') return null
   }
   if (typeof opts.path !== 'string' || typeof opts.method !== 'string') return null
-  const exchange = new Handler(hooks, opts, handler, origin)
-  if (isWholeUrl(opts.path)) exchange.proxy = peerOf(new URL(origin))
+  // A whole URL is for a proxy that forwards.
+  const forwarded = opts.path.startsWith('http://') || opts.path.startsWith('https://')
+  const exchange = new Handler(hooks, opts, handler, origin, forwarded)
+  if (forwarded) exchange.proxy = peerOf(new URL(origin))
   return exchange
 }
 
