@@ -62,7 +62,7 @@ module Onewrite
       end
 
       # It carries the request from now on.
-      # @param idle_since [Float, nil] seconds of the monotonic clock, as the library keeps them
+      # @param idle_since [Float, Time, nil] as the library keeps it: seconds of the monotonic clock, a Time before Ruby 2.3
       # @param new [Boolean] whether it was opened for the request
       def onewrite_carry(record, idle_since, new)
         if (last = @onewrite_asked)
@@ -75,8 +75,9 @@ module Onewrite
         record.proxy = @onewrite_proxy
         if new
           record.connecting = true
-        elsif Float === idle_since
-          idle = record.started_at_mono_ns - (idle_since * 1_000_000_000).to_i
+        elsif idle_since
+          now = Float === idle_since ? record.started_at_mono_ns : record.started_at_unix_ns
+          idle = now - (idle_since.to_f * 1_000_000_000).to_i
           record.idle_ns = idle > 0 ? idle : 0
         end
         @onewrite_record = record
