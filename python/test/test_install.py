@@ -280,6 +280,7 @@ def test_a_second_copy_stays_off(tap: typing.Any) -> None:
     assert done.stderr.count("stays off") == 2  # of urllib3, and of httpx
 
 
+@pytest.mark.filterwarnings("ignore")  # eventlet warns of any fork, once imported
 def test_a_session_that_was_used_before_the_fork(tap: typing.Any) -> None:
     server = tap()
     http = urllib3.PoolManager()
