@@ -108,7 +108,8 @@ def _check_options(parser: argparse.ArgumentParser) -> None:
     add("--timeout", dest="timeout_s", type=_count(1, 86_400), default=120, metavar="S", help="for a run of CMD (default 120)")
     add("-v", "--verbose", dest="show", action="store_true", help="show the output of CMD, on stderr")
     add("-f", "--format", choices=FORMATS, default="text", metavar="F", help="text, json or github")
-    add("-o", "--output", dest="outputs", action="append", default=[], metavar="FILE", help="a report there, too (or F=FILE)")
+    add("-o", dest="outputs", action="append", default=[], metavar="FILE", help="a report there, too (F=FILE: in format F)")
+    add("--output", dest="outputs", action="append", help=argparse.SUPPRESS)  # the long name of -o
 
 
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
