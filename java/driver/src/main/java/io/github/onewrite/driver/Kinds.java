@@ -26,7 +26,6 @@ enum Kinds {
             "concurrency",
             "load",
             "serve",
-            "body:none",
             "body:bytes",
             "body:text",
             "body:memory_file",

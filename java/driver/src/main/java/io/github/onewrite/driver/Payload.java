@@ -4,7 +4,6 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonObject;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,12 +40,7 @@ sealed interface Payload {
         }
     }
 
-    /** The buffer is over the same bytes, for clients that take one; its position is in the reply. */
-    record Memory(String kind, byte[] bytes, ByteBuffer buffer) implements Payload {
-        Memory(String kind, byte[] bytes) {
-            this(kind, bytes, ByteBuffer.wrap(bytes));
-        }
-
+    record Memory(String kind, byte[] bytes) implements Payload {
         @Override
         public long length() {
             return bytes.length;

@@ -290,9 +290,6 @@ public final class NettyConnection {
     /** A write of the request failed; where the channel had an error before, that is the reason. */
     void notSent(Exchange exchange, Throwable why) {
         if (exchanges.remove(exchange)) {
-            if (writing == exchange) {
-                writing = null;
-            }
             end(exchange, closing ? ErrorKind.CANCELLED : kindOf(error == null ? why : error));
             deliver(exchange);
         }
@@ -373,7 +370,7 @@ public final class NettyConnection {
         exchange.stamp(Moment.CONNECTION_RELEASED, lastRead);
         addConnect(exchange);
         exchange.ok(lastRead);
-        exchange.leave();
+        leave(exchange);
         return exchange;
     }
 
@@ -388,8 +385,16 @@ public final class NettyConnection {
             return false;
         }
         exchanges.remove();
-        exchange.leave();
+        leave(exchange);
         return true;
+    }
+
+    /** What is written of it from now on counts no more. */
+    private void leave(Exchange exchange) {
+        exchange.leave();
+        if (writing == exchange) {
+            writing = null;
+        }
     }
 
     /** The steps of the connect belong to the request that waited for them. */
@@ -525,6 +530,6 @@ public final class NettyConnection {
             addConnect(exchange);
             exchange.failed(kind, System.nanoTime());
         }
-        exchange.leave();
+        leave(exchange);
     }
 }
