@@ -10,7 +10,7 @@ from onewrite_lab.tap.exchange import Arrival, Exchange
 from onewrite_lab.tap.http1 import RequestParser
 
 from onewrite_conformance.checks.counts import judge_mode, sent_once
-from onewrite_conformance.checks.same import FACETS, Play, differences, even, shown
+from onewrite_conformance.checks.same import FACETS, Play, comparable_bytes, differences, summary_of
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.timing import (
     _event_problems,
@@ -242,15 +242,17 @@ def test_multipart_requests_are_compared_without_their_boundaries(chunked: bool)
         head = f"POST / HTTP/1.1\r\nhost: localhost:1234\r\ncontent-type: multipart/form-data; boundary={boundary}"
         return f"{head}\r\n{framing}\r\n\r\n{body}".encode()
 
-    def evened(wire: bytes) -> bytes:
+    def compared(wire: bytes) -> bytes:
         parser = RequestParser()
         parser.feed(wire)
         assert parser.done
-        return even(Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True), True)
+        return comparable_bytes(
+            Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct", parser.request, complete=True), True
+        )
 
-    assert evened(request("abc")) == evened(request("abcdefgh"))
-    assert evened(request("abc")) != evened(request("abc", "white"))
-    assert evened(request("abc")) != evened(request("abc", "greenish"))
+    assert compared(request("abc")) == compared(request("abcdefgh"))
+    assert compared(request("abc")) != compared(request("abc", "white"))
+    assert compared(request("abc")) != compared(request("abc", "greenish"))
 
 
 @pytest.mark.parametrize(("nodelay", "counted"), [(True, 3), (None, 3), (False, None)])
@@ -260,7 +262,7 @@ def test_what_nagles_algorithm_may_join_is_no_count_of_segments(nodelay: bool | 
     arrival = Arrival(0, 0, 0, "direct", nodelay=nodelay)
     exchange = Exchange(0, arrival, 0, "direct", parser.request, complete=True, segments=3)
     run: Any = None
-    found = shown(Observation(run, [], [exchange], [arrival])).facets["no_more_segments"]
+    found = summary_of(Observation(run, [], [exchange], [arrival])).facets["no_more_segments"]
     assert found == {"message 0": counted}
 
 

@@ -61,6 +61,6 @@ def test_what_is_broken_differs_and_is_kept(
         run = Fuzzer(judge, "onewrite").run(raw)
     file = keep(tmp_path, "joined", run, text)
     (case,) = read_cases([file])
-    assert (case.do, case.server, case.even) == (run.case.do, run.case.server, ["boundary", "given_up"])
+    assert (case.do, case.server, case.ignore) == (run.case.do, run.case.server, ["boundary", "given_up"])
     with Judge(joined_client(broken), [case], clients=["onewrite"]) as judge:
         assert [one.problems != [] for one in judge.results()] == [True]

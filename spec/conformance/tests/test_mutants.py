@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from onewrite_conformance.checks.outcome import judge
-from onewrite_conformance.checks.same import differences, shown
+from onewrite_conformance.checks.same import differences, summary_of
 from onewrite_conformance.checks.seen import Observation
 from onewrite_conformance.contract.cases import Case
 from onewrite_conformance.contract.requirements import Requirement
@@ -118,7 +118,7 @@ def set_to(**values: Any) -> Callable[[Observation], None]:
     return change
 
 
-def told_anyway(seen: Observation) -> None:
+def recorded_anyway(seen: Observation) -> None:
     seen.samples[-1].reply["records"] = [{"method": "POST", "outcome": "ok", "total_ns": 1, "started_at_mono_ns": 1}]
 
 
@@ -196,7 +196,7 @@ MUTANTS = [
     Mutant("an answer differs", f"same/3/unsolicited-answer/{P}", reply(status=299), "outcome: request 1, status"),
     Mutant("a time limit ends nothing", f"same/5/wait-timeout/{P}", reply(elapsed_us=900_000), "took: request 1"),
     Mutant("requests leave in more segments than with stock", f"same/1/plain/{P}", exchanges(segments=3), "no_more_segments: message 0"),
-    Mutant("disabled, hooks are called", f"same/6/off-hooks/{P}", told_anyway, "1 timing records arrived, not 0"),
+    Mutant("disabled, hooks are called", f"same/6/off-hooks/{P}", recorded_anyway, "1 timing records arrived, not 0"),
     Mutant("a connection that was given up is used again", f"same/7/timed-out/{P}", lambda seen: setattr(seen.exchanges[-1], "nth_on_connection", 2), "used before"),
     Mutant("nothing is delivered", f"time/1/concurrent/{P}", records(lambda told: []), "0 timing records arrived"),
     Mutant("a request gets the record of another", f"time/1/concurrent/{P}", mixed_records, "the record's url is"),
@@ -236,7 +236,7 @@ MUTANTS = [
     Mutant("a record holds a signature", f"sec/17/query/{P}", record(url=lambda old: f"{old}?sig=letmein"), "holds 'letmein'"),
     Mutant("a record holds a query, where nobody asks", f"time/5/anchor/{P}", record(url=lambda old: f"{old}?a=b"), "does not match"),
     Mutant("a bad value is ignored without a warning", f"cfg/5/bad-words/{P}", set_to(warnings={"ONEWRITE_DISABLED": 0}), "warn of ONEWRITE_DISABLED"),
-    Mutant("1 is no true word", f"cfg/3/true-one/{P}", told_anyway, "1 timing records arrived, not 0"),
+    Mutant("1 is no true word", f"cfg/3/true-one/{P}", recorded_anyway, "1 timing records arrived, not 0"),
     Mutant("observing, requests are joined", f"cfg/15/observe/{P}", exchanges(segments=7), "segments: usually"),
     Mutant("an adapter that is installed splits", "api/1/installed/patched/http/direct", split, "segments: 2"),
     Mutant("the hook of the process gets nothing", "api/1/installed/patched/http/direct", records(lambda told: []), "0 timing records arrived"),
@@ -254,7 +254,7 @@ def problems(ours: Observation, stock: Observation) -> list[str]:
     case = ours.run.case
     found = judge(ours).problems if case.expect or not case.same else []
     facets = [*case.same, "message", "no_more_segments"] if case.same else []
-    return found + differences([shown(ours, case.even)], [shown(stock, case.even)], facets)
+    return found + differences([summary_of(ours, case.ignore)], [summary_of(stock, case.ignore)], facets)
 
 
 @pytest.mark.parametrize("path", sorted({mutant.path for mutant in MUTANTS}))

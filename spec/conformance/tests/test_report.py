@@ -9,7 +9,7 @@ import pytest
 
 from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.report.compliance import word, write_compliance
-from onewrite_conformance.report.console import close
+from onewrite_conformance.report.console import print_summary
 from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.run.result import Result, Status
 
@@ -65,7 +65,7 @@ def test_reports(tmp_path: Path) -> None:
 def test_the_last_lines_name_each_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lucky, failed = result(Status.OK, path="lucky"), result(Status.DEVIATES, path="failed")
     lucky.unsteady = "a reason"
-    close([failed, lucky, result(Status.OK, path="good")])
+    print_summary([failed, lucky, result(Status.OK, path="good")])
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "FAILED python: failed: why \x00"
     assert "UNSTEADY python: lucky passed when judged again; at first: a reason" in lines

@@ -14,7 +14,7 @@ from onewrite_conformance.contract.requirements import Requirement
 from onewrite_conformance.fuzz.fuzzer import Part, results_of
 from onewrite_conformance.fuzz.fuzzer import shares_of as fuzz_shares
 from onewrite_conformance.report.compliance import write_compliance
-from onewrite_conformance.report.console import close, explain, say
+from onewrite_conformance.report.console import explain, print_progress, print_summary
 from onewrite_conformance.report.files import summary, write_junit
 from onewrite_conformance.run.adapters import Adapter, adapter_names, adapters_of_checkout, of_command
 from onewrite_conformance.run.judge import Judge
@@ -111,7 +111,7 @@ def main(arguments: list[str] | None = None) -> int:
         write_compliance(results, requirements, stock, options.compliance)
     explain(results)
     everything = results if options.driver else contract + results
-    close(everything)
+    print_summary(everything)
     if faults:
         return 2
     return 1 if any(result.failing for result in results) else 0
@@ -161,7 +161,7 @@ def _run(options: argparse.Namespace, cases: list[Case], folder: Path) -> list[R
     with ThreadPoolExecutor(MEETING) as pool:
         for judge in judges.values():
             clients = {run.client for run in judge.by_path.values()} | {*(judge.adapter.own if options.fuzz else ())}
-            pool.map(judge.meet, clients)
+            pool.map(judge.learn_capabilities, clients)
     for warning in sorted(line for judge in judges.values() for line in judge.warnings):
         print(f"warning: {warning} (PROTOCOL.md has all)", file=sys.stderr)
     jobs = 1 if options.trace else options.jobs
@@ -189,9 +189,9 @@ def _run(options: argparse.Namespace, cases: list[Case], folder: Path) -> list[R
         results[done[0].adapter] += done
         if not quiet:
             failed = sum(one.failing for one in done)
-            say(f"{done[0].adapter} {done[0].client}: {len(done)} runs, {failed} failed at first")
+            print_progress(f"{done[0].adapter} {done[0].client}: {len(done)} runs, {failed} failed at first")
     for name, judge in judges.items():
-        judge.finish(results[name], (lambda line: None) if quiet else say)
+        judge.finish(results[name], (lambda line: None) if quiet else print_progress)
         if not results[name]:  # random scenarios alone
             continue
         seconds = sum(one.seconds for one in results[name])

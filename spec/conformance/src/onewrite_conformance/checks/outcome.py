@@ -10,11 +10,11 @@ from typing import Any
 from onewrite_conformance.checks.counts import judge_run, judge_step
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.timing import (
+    anywhere_problems,
     bound_problems,
     cause_problems,
     expected_problems,
     record_problems,
-    somewhere_problems,
     timed,
 )
 from onewrite_conformance.checks.verdict import Verdict, either, matches
@@ -48,7 +48,7 @@ def judge(seen: Observation) -> Verdict:
         if timed(seen):
             verdict.problems += bound_problems(samples, expect)
             verdict.problems += cause_problems(samples, expect)
-            verdict.problems += somewhere_problems(samples, expect)
+            verdict.problems += anywhere_problems(samples, expect)
     if seen.run.case.example is not None:
         for exchange in seen.counted_exchanges():
             verdict.problems += example_problems(exchange, seen.run.case.example, seen.names)

@@ -13,7 +13,7 @@ from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
 
-__all__ = ["FACETS", "Play", "differences", "even", "given_up", "shown"]
+__all__ = ["FACETS", "Play", "comparable_bytes", "differences", "given_up", "summary_of"]
 
 SLACK_MS = 250  # between the times that two calls took
 JOINED = 16384  # no_more_segments: of larger requests the kernel decides how many there are
@@ -62,8 +62,8 @@ class Play:
 # -- one play ----------------------------------------------------------------------------------------------
 
 
-def shown(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False) -> Play:
-    """The facets of one play. `chance` is what the case evens out.
+def summary_of(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False) -> Play:
+    """The facets of one play. `chance` is what the case leaves out.
 
     `boundary`: multipart boundaries are random. `given_up`: behind a call that was given up nothing counts (SAME-7).
     """
@@ -79,9 +79,9 @@ def shown(seen: Observation, chance: Sequence[str] = (), *, hooks: bool = False)
         arrivals = [arrival for arrival in arrivals if any(one.arrival is arrival for one in whole)]
     tunnels = [arrival.tunnel for arrival in arrivals if arrival.tunnel]
     for at, tunnel in enumerate(tunnels):
-        found["bytes"][f"CONNECT {at}"] = _place(tunnel)
+        found["bytes"][f"CONNECT {at}"] = _without_ports(tunnel)
     for at, exchange in enumerate(whole):
-        found["bytes"][f"message {at}"] = even(exchange, "boundary" in chance)
+        found["bytes"][f"message {at}"] = comparable_bytes(exchange, "boundary" in chance)
         small = len(exchange.request.wire) <= JOINED and not _early(exchange) and not _stalled(exchange)
         # Nagle's algorithm joins what waits for any ACK, also one that comes at once.
         counts = small and exchange.arrival.nodelay is not False
@@ -130,7 +130,9 @@ def _outcome(sample: Sample) -> Facet:
         return {"outcome": f"error {reply['error'].get('type')}"}
     if reply["outcome"] != "response":
         return {"outcome": str(reply["outcome"])}
-    fields = "\n".join(f"{name}: {_place(str(value).encode()).decode()}" for name, value in reply.get("headers") or ())
+    fields = "\n".join(
+        f"{name}: {_without_ports(str(value).encode()).decode()}" for name, value in reply.get("headers") or ()
+    )
     found: Facet = {"outcome": "response", "status": reply.get("status"), "header fields": fields}
     if sample.request.get("read") != "none":
         found["body"] = f"{reply.get('body_bytes')} bytes, sha256 {reply.get('body_sha256')}"
@@ -173,24 +175,24 @@ def _stalled(exchange: Exchange) -> bool:
     return any(later - earlier > STALL_NS for earlier, later in pairwise(times))
 
 
-def even(exchange: Exchange, boundary: bool = False) -> bytes:
-    """The bytes of a request, with the judge's ports and, with `boundary`, multipart boundaries evened out.
+def comparable_bytes(exchange: Exchange, boundary: bool = False) -> bytes:
+    """The bytes of a request, with the judge's ports and, with `boundary`, multipart boundaries left out.
 
     Behind an early answer a body may be there or not.
     """
     request = exchange.request
     if _early(exchange):
-        return _place(request.head)
+        return _without_ports(request.head)
     wire = request.wire
     for value in request.values("content-type") if boundary else ():
         match = re.search(r'boundary="?([^";]+)', value)
         if match:
             chance = match.group(1).encode()
             wire = _sized_without(chance, exchange).replace(chance, b"BOUNDARY")
-    return _place(wire)
+    return _without_ports(wire)
 
 
-def _place(data: bytes) -> bytes:
+def _without_ports(data: bytes) -> bytes:
     return re.sub(rb"(127\.0\.0\.1|localhost):\d+", rb"\1:PORT", data)
 
 

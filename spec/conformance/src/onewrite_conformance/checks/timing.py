@@ -23,11 +23,11 @@ from onewrite_conformance.checks.verdict import either, matches
 from onewrite_conformance.contract.places import SCHEMAS, SPEC
 
 __all__ = [
+    "anywhere_problems",
     "bound_problems",
     "cause_problems",
     "expected_problems",
     "record_problems",
-    "somewhere_problems",
     "timed",
 ]
 
@@ -74,16 +74,16 @@ def timed(seen: Observation) -> bool:
 
 def record_problems(seen: Observation) -> Iterable[str]:
     """The invariants of all records of a run (TIME-*). A case need not ask for them."""
-    astray = False
+    misread = False
     for number, sample in enumerate(seen.samples):
-        astray = astray or any(_astray(exchange, sample) for exchange in sample.exchanges)
+        misread = misread or any(_misread(exchange, sample) for exchange in sample.exchanges)
         label = f"request {number}: " if len(seen.samples) > 1 else ""
-        yield from (label + one for one in _sample_problems(sample, seen, astray))
-    if not astray:
+        yield from (label + one for one in _sample_problems(sample, seen, misread))
+    if not misread:
         yield from connection_problems(seen.samples)
 
 
-def _astray(exchange: Exchange, sample: Sample) -> bool:
+def _misread(exchange: Exchange, sample: Sample) -> bool:
     """Whether the tap may have taken other bytes for a request than the client, as a body without a length."""
     request = exchange.request
     other = request.method != sample.request["method"] and not (sample.batch or _redirected(sample))
@@ -95,11 +95,11 @@ def _redirected(sample: Sample) -> bool:
     return any(one.answer is not None and 300 <= one.answer.effective_status() < 400 for one in sample.exchanges)
 
 
-def _sample_problems(sample: Sample, seen: Observation, astray: bool) -> Iterable[str]:
+def _sample_problems(sample: Sample, seen: Observation, misread: bool) -> Iterable[str]:
     records: list[Record] = sample.reply.get("records") or []
     if sample.reply.get("called") is False:
         return
-    if not astray:
+    if not misread:
         yield from _count_problems(sample, records, seen)
     for number, whole in enumerate(records):
         label = f"record {number}: " if len(records) > 1 else ""
@@ -107,9 +107,9 @@ def _sample_problems(sample: Sample, seen: Observation, astray: bool) -> Iterabl
         found = [*_shape_problems(record), *_event_problems(record, whole.get("events") or [], _answered_early(sample))]
         if number == len(records) - 1 and not sample.batch:
             found += _reply_problems(record, sample, seen)
-            if not astray and sample.exchange is not None:
+            if not misread and sample.exchange is not None:
                 found += _tap_problems(record, dict(whole.get("events") or ()), sample, sample.exchange, seen)
-        elif sample.batch and not astray:
+        elif sample.batch and not misread:
             found += _url_problems(record, sample)
         yield from (label + one for one in found)
 
@@ -251,7 +251,7 @@ def _tap_problems(
     if record.get("method") != exchange.request.method:
         yield f"the record's method is {record.get('method')}, the request's {exchange.request.method}"
     yield from _url_problems(record, sample)
-    if _got(sample, exchange):
+    if _read_the_answer(sample, exchange):
         yield from _received_problems(record, sample, exchange)
     if not exchange.complete or exchange.extra or sample.reply["outcome"] != "response":
         return
@@ -260,11 +260,11 @@ def _tap_problems(
     nth = record.get("conn_requests")
     if len(sample.exchanges) == 1 and nth not in (None, exchange.nth_on_connection + 1):
         yield f"conn_requests is {nth}, the request is number {exchange.nth_on_connection + 1} of its connection"
-    if _got(sample, exchange) and "shared_clock" in seen.capabilities:
+    if _read_the_answer(sample, exchange) and "shared_clock" in seen.capabilities:
         yield from _clock_problems(times, exchange, sample)
 
 
-def _got(sample: Sample, exchange: Exchange) -> bool:
+def _read_the_answer(sample: Sample, exchange: Exchange) -> bool:
     """Whether what the client read is the tap's answer, and not one that lay on an idle connection."""
     answer, reply = exchange.answer, sample.reply
     if answer is None or answer.raw is not None or reply.get("status") not in (None, answer.effective_status()):
@@ -419,9 +419,9 @@ def bound_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[st
             yield f"{phase} took {took} ms, not within {bounds}, in {len(outside)} of {len(known)} requests"
 
 
-def somewhere_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:
+def anywhere_problems(samples: list[Sample], expect: dict[str, Any]) -> Iterable[str]:
     """Phases that at least one request of a step has."""
-    for phase in expect.get("timing", {}).get("somewhere", ()):
+    for phase in expect.get("timing", {}).get("anywhere", ()):
         if all(_last(sample).get(f"{phase}_ns") is None for sample in samples):
             yield f"the phase {phase} is absent in all of {len(samples)} records"
 

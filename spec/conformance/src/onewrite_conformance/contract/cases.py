@@ -62,7 +62,7 @@ class Case:
     expect: dict[str, Any] = field(default_factory=dict)
     expect_for: dict[str, dict[str, Any]] = field(default_factory=dict)
     same: list[str] = field(default_factory=list)  # what is compared with stock
-    even: list[str] = field(default_factory=list)  # what is chance in the bytes
+    ignore: list[str] = field(default_factory=list)  # what differs by chance
     example: str | None = None  # the bytes of a wire-example
 
     @property

@@ -70,8 +70,8 @@ class Fuzzer:
     def run(self, raw: dict[str, Any]) -> Run:
         """The scenario as a run of a case."""
         rest = {name: raw[name] for name in ("open", "server", "schemes", "routes")}
-        even = ["boundary", "given_up"]
-        case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, even=even, **rest)
+        ignore = ["boundary", "given_up"]
+        case = Case("SAME-1", "random", "A random scenario", raw["do"], same=FACETS, ignore=ignore, **rest)
         return Run(case, self.client, case.schemes[0], case.routes[0])
 
 

@@ -7,12 +7,12 @@ import sys
 from onewrite_conformance.report.files import summary
 from onewrite_conformance.run.result import Result, Status
 
-__all__ = ["close", "explain", "say"]
+__all__ = ["explain", "print_progress", "print_summary"]
 
 MOST_NAMED = 60  # failures that the last lines name
 
 
-def say(line: str) -> None:
+def print_progress(line: str) -> None:
     """A line of progress."""
     print(line, file=sys.stderr, flush=True)
 
@@ -35,7 +35,7 @@ def explain(results: list[Result]) -> None:
         print("\nto see one run on the wire: python -m onewrite_conformance --trace --adapter NAME PATH")
 
 
-def close(results: list[Result]) -> None:
+def print_summary(results: list[Result]) -> None:
     """The last lines: what was unsteady, the counts, and the name of each failure again, so that the end of a log has
     it."""
     for result in results:

@@ -66,7 +66,7 @@ class Judge:
         chosen += self.adapter.seconds_of(case, chosen)
         return [client for client in chosen if self.clients is None or client in self.clients]
 
-    def meet(self, client: str) -> None:
+    def learn_capabilities(self, client: str) -> None:
         """Learn what a client can do, so that no driver is started in vain."""
         try:
             driver = self.driver(client, {})
@@ -81,7 +81,7 @@ class Judge:
     def capabilities(self, client: str) -> frozenset[str]:
         """What a client can do; nothing if its driver lacks it."""
         if client not in self.can:
-            self.meet(client)
+            self.learn_capabilities(client)
         can = self.can.get(client)
         return can if isinstance(can, frozenset) else frozenset()
 
@@ -100,7 +100,7 @@ class Judge:
         if run.client == "stock" and not self.asks_stock(run.case):
             return "nothing to ask of a stock client"
         if run.client not in self.can:
-            self.meet(run.client)
+            self.learn_capabilities(run.client)
         can = self.can.get(run.client, frozenset(run.capabilities()))
         if isinstance(can, str):
             return can

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from onewrite_conformance.checks.same import Play, differences, shown
+from onewrite_conformance.checks.same import Play, differences, summary_of
 from onewrite_conformance.checks.timing import record_problems, timed
 from onewrite_conformance.contract.cases import Run
 from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
@@ -31,14 +31,14 @@ def compare(run: Run, driver: Start, stock: Start, facets: Sequence[str], trace:
     problems: list[str] = []
     for hooks in _ways(run, driver()):
         seen = play(run, driver(), trace, hooks="timing" if hooks else None)
-        ours.append(shown(seen, run.case.even, hooks=hooks))
+        ours.append(summary_of(seen, run.case.ignore, hooks=hooks))
         problems += [f"records: {one}" for one in record_problems(seen)] if timed(seen) else []
-    if _that_differ(ours, theirs, facets):
+    if _differing(ours, theirs, facets):
         theirs += [by_stock() for _ in range(MORE)]
-    return differences(_that_differ(ours, theirs, facets), theirs, facets, run.client) + problems
+    return differences(_differing(ours, theirs, facets), theirs, facets, run.client) + problems
 
 
-def _that_differ(ours: list[Play], theirs: list[Play], facets: Sequence[str]) -> list[Play]:
+def _differing(ours: list[Play], theirs: list[Play], facets: Sequence[str]) -> list[Play]:
     return [one for one in ours if differences([one], theirs, facets)]
 
 
@@ -57,7 +57,7 @@ def _common_api(run: Run, driver: Start, stock: Start) -> str | None:
 
 def _stock_play(run: Run, stock: Start, api: str | None, trace: Trace | None) -> Play:
     try:
-        return shown(play(run.by_stock(), stock(), trace, api), run.case.even)
+        return summary_of(play(run.by_stock(), stock(), trace, api), run.case.ignore)
     except DriverFault as fault:
         if fault.kind == "hung":
             raise DriverSkipped(f"stock: {fault.detail}") from fault
