@@ -15,9 +15,19 @@ from ._errors import UnsupportedBaseError
 VERSION = str(getattr(urllib3, "__version__", ""))
 IS_1 = VERSION.startswith("1.")
 
+
+def _genuine(module: typing.Any, name: str) -> typing.Any:
+    """Return the class that *module* defines as *name*, also where a recorder (vcrpy) has put one of its own there."""
+    found = getattr(module, name)
+    return next((cls for cls in found.__mro__ if (cls.__module__, cls.__name__) == (module.__name__, name)), found)
+
+
+HTTPConnection = _genuine(urllib3.connection, "HTTPConnection")
+HTTPSConnection = _genuine(urllib3.connection, "HTTPSConnection")
+
 _NAMES: tuple[tuple[typing.Any, str], ...] = (
-    (urllib3.connection.HTTPConnection, "_new_conn request send connect getresponse close auto_open"),
-    (urllib3.connection.HTTPSConnection, "connect"),
+    (HTTPConnection, "_new_conn request send connect getresponse close auto_open"),
+    (HTTPSConnection, "connect"),
     (urllib3.connectionpool.HTTPConnectionPool, "urlopen _get_conn _put_conn _new_conn ConnectionCls"),
     (urllib3.response.HTTPResponse, "__init__ close"),
     (urllib3.connection, "ssl_wrap_socket"),

@@ -13,10 +13,10 @@ import urllib3.connection
 import urllib3.connectionpool
 import urllib3.response
 import urllib3.util.connection
-from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from . import _base_version, _coalesce, _timing
+from ._base_version import HTTPConnection, HTTPSConnection
 from ._config import Scope
 from ._link import Link
 from ._patch import Function, Patch

@@ -11,10 +11,10 @@ import sys
 import time
 import typing
 
-from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError, ProtocolError
 
 from . import _hooks
+from ._base_version import HTTPConnection
 from ._config import installed
 from ._hooks import BUSY, current
 from ._link import Link, link_of
@@ -93,7 +93,7 @@ def get_conn(stock: Function) -> Function:
         record.reused = getattr(conn, "sock", None) is not None
         if record.reused:
             record.connection_acquired = t_ns
-        (conn._onewrite or link_of(conn)).record = record  # type: ignore[attr-defined]
+        (conn._onewrite or link_of(conn)).record = record
         return conn
 
     return _get_conn
