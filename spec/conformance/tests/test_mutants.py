@@ -201,6 +201,7 @@ MUTANTS = [
     Mutant("nothing is delivered", f"time/1/concurrent/{P}", records(lambda told: []), "0 timing records arrived"),
     Mutant("a request gets the record of another", f"time/1/concurrent/{P}", mixed_records, "the record's url is"),
     Mutant("a request has two timing records", f"time/9/fresh-post/{P}", records(lambda told: told * 2), "2 timing records arrived, not 1"),
+    Mutant("a failed request has two timing records", f"time/21/reset-mid-body/{P}", records(lambda told: told * 2), "some of them twice"),
     Mutant("a redirect has no record", f"time/1/redirect/{P}", records(lambda told: told[-1:]), "1 timing records arrived, not 2"),
     Mutant("phases are summed over requests", f"time/1/redirect/{P}", record(wait_ns=lambda old: old + 700_000_000), "wait took"),
     Mutant("connection_acquired comes late", f"time/9/fresh-post/{P}", swapped("connection_acquired", "request_start"), "not in the order of events.yaml"),

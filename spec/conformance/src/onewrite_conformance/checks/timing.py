@@ -119,6 +119,8 @@ def _count_problems(sample: Sample, records: list[Record], seen: Observation) ->
 
     A request that failed may have broken off before the tap got it.
     """
+    if len({record.get("started_at_mono_ns") for record in records}) < len(records):
+        yield f"{len(records)} timing records arrived, some of them twice"
     wanted = seen.run.expect(seen.run.case.do[sample.step]).get("timing", {}).get("records")
     if wanted is not None:
         if not matches(len(records), wanted):
