@@ -17,7 +17,7 @@ import { Agent } from 'onewrite'
 import { startTap } from './tap.mjs'
 
 const tap = await startTap()
-const agent = new Agent({ connections: 1, onTiming: (timing) => console.log(String(timing)) })
+const agent = new Agent({ connections: 1, onTiming: (record) => console.log(String(record)) })
 for (let round = 0; round < 21; round++) {
   const body = (async function * () { yield 'one'; yield 'write' })()
   const response = await request(tap.origin, { dispatcher: agent, method: 'POST', body })
