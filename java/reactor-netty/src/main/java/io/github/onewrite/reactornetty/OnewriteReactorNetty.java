@@ -3,7 +3,6 @@ package io.github.onewrite.reactornetty;
 import io.github.onewrite.OnewriteConfig;
 import io.github.onewrite.Status;
 import io.github.onewrite.TimingOptions;
-import io.github.onewrite.internal.ErrorKinds;
 import io.github.onewrite.internal.Setup;
 import io.github.onewrite.netty.internal.NettyConnection;
 import io.github.onewrite.netty.internal.NettySetup;
@@ -93,10 +92,7 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
                 .doOnRequest((request, connection) ->
                         onCall(request.currentContextView(), call -> call.binds(request, connection.channel())))
                 .doOnResponse((response, connection) -> onConnection(
-                        connection, timed -> timed.answered(response.status().code())))
-                .doOnRequestError((request, error) -> onCall(
-                        request.currentContextView(),
-                        call -> call.failed(ErrorKinds.of(error, ReactorErrors::kindOf))));
+                        connection, timed -> timed.answered(response.status().code())));
     }
 
     private static void onCall(ContextView context, Consumer<Call> step) {

@@ -1,6 +1,7 @@
 package io.github.onewrite.reactornetty;
 
 import io.github.onewrite.ErrorKind;
+import io.github.onewrite.internal.ErrorKinds;
 import io.github.onewrite.internal.Hooks;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
@@ -31,6 +32,7 @@ final class TimedConnect extends Mono<Connection> {
         SUBSCRIBING.set(call);
         try {
             connect.doOnNext(connection -> call.answered())
+                    .doOnError(error -> call.failed(ErrorKinds.of(error, ReactorErrors::kindOf)))
                     .doOnCancel(() -> call.failed(ErrorKind.CANCELLED))
                     .contextWrite(context -> context.put(Call.class, call))
                     .subscribe(actual);

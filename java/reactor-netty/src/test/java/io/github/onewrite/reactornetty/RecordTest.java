@@ -486,6 +486,29 @@ class RecordTest implements AppliedTwice {
         }
     }
 
+    /** The record names the proxy that could not be reached. */
+    @Test
+    void aProxyThatIsDown() throws Exception {
+        int unused = TestServer.unusedPort();
+        HttpClient client = client().proxy(spec ->
+                spec.type(ProxyProvider.Proxy.HTTP).host("127.0.0.1").port(unused));
+        assertThrows(RuntimeException.class, () -> get(client, "http://elsewhere.invalid/"));
+        assertEquals(
+                Optional.of("127.0.0.1:" + unused),
+                records.failed(ErrorKind.CONNECT).proxy());
+    }
+
+    /** With hooks, too: what Reactor Netty makes of a URL for a listener of errors would throw another error. */
+    @Test
+    void aUrlThatIsRefused() {
+        List<String> messages = new ArrayList<>();
+        for (HttpClient client : List.of(HttpClient.create(connections), client())) {
+            Exception thrown = assertThrows(Exception.class, () -> get(client, "http://127.0.0.1/a b"));
+            messages.add(thrown.getMessage());
+        }
+        assertEquals(messages.get(0), messages.get(1));
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void throughASocksProxy(boolean tls) throws Exception {

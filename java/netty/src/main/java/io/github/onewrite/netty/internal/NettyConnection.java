@@ -90,15 +90,12 @@ public final class NettyConnection {
     }
 
     void connecting() {
-        if (connecting == 0) {
-            connecting = System.nanoTime();
-            for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
-                // By name: Netty's proxy handlers are an optional dependency.
-                if (each.getValue().getClass().getName().startsWith("io.netty.handler.proxy.")) {
-                    tunnels = true;
-                    proxy = address(Proxies.of(each.getValue()));
-                    return;
-                }
+        connecting = connecting == 0 ? System.nanoTime() : connecting;
+        for (Map.Entry<String, ChannelHandler> each : channel.pipeline()) {
+            // By name: Netty's proxy handlers are an optional dependency. One of them adds its own codec, too.
+            if (proxy == null && each.getValue().getClass().getName().startsWith("io.netty.handler.proxy.")) {
+                tunnels = true;
+                proxy = address(Proxies.of(each.getValue()));
             }
         }
     }
