@@ -4,20 +4,9 @@
  * supported range, or where a name is missing, everything stays undici's, with one warning.
  */
 
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import * as undici from 'undici'
 import { warnOnce } from './errors.js'
-
-/** @returns {string} '' where it cannot be read, as in a bundle: such a version is taken as supported */
-function readVersion () {
-  try {
-    // Not by require(), which would keep it in its cache.
-    return JSON.parse(readFileSync(createRequire(import.meta.url).resolve('undici/package.json'), 'utf8')).version
-  } catch {
-    return ''
-  }
-}
+import { readUndiciVersion } from './undici-version.cjs'
 
 /**
  * The ranges of the peer dependency in package.json. Below them undici waits 1 to 500 ms before it uses a kept
@@ -62,7 +51,7 @@ function makeClient () {
   }
 }
 
-const version = readVersion()
+const version = readUndiciVersion()
 const client = makeClient()
 const connector = privateMethod(client, 'connector')
 const dispatch = privateMethod(client, 'dispatch')

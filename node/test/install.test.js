@@ -1,7 +1,7 @@
 // install() and uninstall(), each in its own process, because the global dispatcher is one per process.
 
 import assert from 'node:assert/strict'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -237,6 +237,29 @@ test('register without undici guards node:http and warns once that fetch is not 
   assert.equal(out, true)
   assert.equal(error.match(/ONEWRITE_FETCH_NOT_INSTALLED/g)?.length, 1)
   assert.match(error, /onewrite\/register leaves fetch as it is: Cannot find package 'undici'/)
+}))
+
+test('compiled to CommonJS, as Jest does, it works', () => inFolder((to, from) => {
+  cpSync(from, to, { recursive: true, dereference: true })
+}, async (folder) => {
+  const { default: typescript } = await import('typescript')
+  writeFileSync(join(folder, 'package.json'), '{"name":"onewrite"}')
+  for (const name of readdirSync(join(folder, 'src'), { recursive: true }).map(String).filter((name) => name.endsWith('.js'))) {
+    const file = join(folder, 'src', name)
+    const compilerOptions = { module: typescript.ModuleKind.CommonJS, target: typescript.ScriptTarget.ES2022, esModuleInterop: true }
+    writeFileSync(file, typescript.transpileModule(readFileSync(file, 'utf8'), { compilerOptions }).outputText)
+  }
+  await withTap(async ({ port }) => {
+    const { out, error } = await runScript(`
+      import { createRequire } from 'node:module'
+      const require = createRequire(${JSON.stringify(join(folder, 'src', 'index.js'))})
+      const { Agent, status } = require('./index.js')
+      const agent = new Agent({ onTiming: (record) => console.log(JSON.stringify([record.status, status().base.version !== undefined])) })
+      const { body } = await require('undici').request('http://127.0.0.1:${port}/', { dispatcher: agent, method: 'POST', body: 'x' })
+      await body.dump()
+      await agent.close()`)
+    assert.deepEqual(out, [200, true], error)
+  })
 }))
 
 test('with an unsupported undici everything stays stock, with one warning', () => inFolder((to, from) => {
