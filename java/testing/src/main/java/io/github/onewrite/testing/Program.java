@@ -42,11 +42,4 @@ public final class Program {
             process.destroyForcibly();
         }
     }
-
-    /** The first Java code block in java/README.md after these words. */
-    public static String readmeCode(String words) throws Exception {
-        String readme = Files.readString(Path.of("..", "README.md"));
-        int from = readme.indexOf("```java\n", readme.indexOf(words)) + "```java\n".length();
-        return readme.substring(from, readme.indexOf("```", from));
-    }
 }
