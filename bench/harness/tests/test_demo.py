@@ -121,7 +121,7 @@ def left_behind(marker: str) -> list[int]:
     return found
 
 
-@pytest.mark.drawn
+@pytest.mark.nightly
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ def test_what_runs_from_its_source_is_never_stale(checkout: Path) -> None:
     assert drivers.stale("cobol", checkout) is None
 
 
-def test_a_stale_driver_makes_the_gate_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_stale_driver_alone_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drivers, "stale", lambda language, checkout=None: f"{language} is old")
     run = execute(scenario.load("writers"), Console(quiet=True), "test", ["java"])
     assert {(verdict.state, verdict.text) for verdict in run.verdicts} == {("not run", "java is old")}
-    assert run.exit_status == 2
+    assert run.exit_status == 3

@@ -56,6 +56,8 @@ NOT_JOINED = {
     "java NIO": {"published body"},
     "java Reactor Netty": {"published body", "multipart"},
 }
+#: These run in make test, the others in make nightly.
+USUAL = ("python", "ruby", "node undici", "java")
 #: A driver in Java lives for some seconds: the optimizing compiler would cost more than it gains.
 QUICK = {"ONEWRITE_JAVA_OPTS": "-XX:TieredStopAtLevel=1"}
 
@@ -66,7 +68,6 @@ GROUP_OF = {
     "onewrite NIO": "java NIO",
     "onewrite-okhttp": "java OkHttp",
     "onewrite-reactor-netty": "java Reactor Netty",
-    "onewrite-ahc": "java AsyncHttpClient",
 }
 
 
@@ -111,7 +112,7 @@ def verdicts(
     return found
 
 
-@pytest.mark.drawn
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SEEN_AT)
 def test_a_split_of_one_writer_is_seen_where_it_is_and_nowhere_else(name: str) -> None:
     seen_at, group = SEEN_AT[name], group_of(name)
@@ -124,20 +125,21 @@ def test_a_split_of_one_writer_is_seen_where_it_is_and_nowhere_else(name: str) -
             assert not said[mutant][green].certain, (mutant, said[mutant])
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("name", NOT_JOINED)
+@pytest.mark.parametrize(
+    "name", [one if one in USUAL else pytest.param(one, marks=pytest.mark.nightly) for one in NOT_JOINED]
+)
 def test_an_adapter_that_does_not_join_is_seen(name: str) -> None:
-    switch = {"not joined": {"ONEWRITE_COALESCE_DISABLED": "true"}}
+    switch = {"off": {"ONEWRITE_DISABLED": "true"}}
     (said,) = verdicts(group_of(name), switch, NOT_JOINED[name]).values()
     assert all({"splits", "stalls"} & set(one.faults) for one in said.values()), said
 
 
-@pytest.mark.drawn
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [group.name for group in scenario.load("nagle-base").groups])
 def test_an_adapter_without_nodelay_is_seen(name: str) -> None:
     """The base leaves Nagle on there, so nobody sets TCP_NODELAY in the adapter's stead."""
     group = group_of(name, "nagle-base")
-    switch = {"Nagle": {"ONEWRITE_NODELAY_DISABLED": "true"}}
+    switch = {"off": {"ONEWRITE_DISABLED": "true"}}
     (target,) = {target.name for target in group.targets}
     (stock,) = (client for client in group.clients if client.kind == "stock")
     cells = run_small(group, (stock,), {target}, "nagle-base").cells
@@ -147,7 +149,7 @@ def test_an_adapter_without_nodelay_is_seen(name: str) -> None:
     assert "nodelay off" in said[target].faults, said
 
 
-@pytest.mark.drawn
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", ["python", "ruby", "node", "java"])
 def test_an_adapter_that_keeps_no_connection_is_inconclusive(language: str) -> None:
     """The kernel then counts nothing on a connection that stays: no segment is not one segment."""
@@ -166,19 +168,18 @@ def test_an_adapter_that_keeps_no_connection_is_inconclusive(language: str) -> N
 def test_every_adapter_of_the_gate_is_broken_once() -> None:
     groups = {group.name for group in scenario.load("writers").groups}
     # undici itself joins a Blob and the form of fetch, node:http the head with what is written in the same turn, OkHttp
-    # 8 KiB, AsyncHttpClient a body in memory. Netty sends a file by sendfile. These writes are not the adapter's.
+    # 8 KiB. Netty sends a file by sendfile. These writes are not the adapter's.
     own = {
         "node, proxies",
         "node fetch",
         "node http",
         "java, file",
         "java OkHttp",
-        "java AsyncHttpClient",
-        "java AsyncHttpClient, pieces",
     }
     assert groups - set(NOT_JOINED) == own
 
 
+@pytest.mark.nightly
 def test_a_control_that_does_not_stall_makes_the_gate_inconclusive() -> None:
     """Were the control cured, nothing would show that an adapter does any good."""
     group = group_of("python")
@@ -189,7 +190,7 @@ def test_a_control_that_does_not_stall_makes_the_gate_inconclusive() -> None:
     assert run.exit_status == 2
 
 
-@pytest.mark.drawn
+@pytest.mark.nightly
 @pytest.mark.parametrize("client", dict.fromkeys(mutant["client"] for mutant in JAVA))
 def test_a_writer_of_java_that_splits_is_seen(client: str, tmp_path: Path) -> None:
     if not (DRIVER / "target" / "classpath").exists() or drivers.stale("java"):

@@ -9,7 +9,7 @@ from types import FrameType
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.report import write
-from onewrite_bench.run import demo, scenarios, stand
+from onewrite_bench.run import demo, jmh, scenarios, stand
 
 __all__ = ["main"]
 
@@ -32,6 +32,7 @@ def main() -> int:
     demo.add_arguments(commands.add_parser("demo", help="the POST stall behind HAProxy, and its end, in all languages"))
     scenarios.add_arguments(commands.add_parser("run", help="scenarios, and the report of all that were run"))
     scenarios.add_gate_arguments(commands.add_parser("gate", help="the verdict for CI: 0 clean, 1 a fault"))
+    jmh.add_arguments(commands.add_parser("jmh", help="Java's benchmarks, by JMH: the cost of a POST, and the stall"))
     stand.add_arguments(commands.add_parser("stand", help="start a frontend that stalls, to try things by hand"))
     publish = commands.add_parser("publish", help="RESULTS.md and the tables of the pages, from the kept results")
     publish.add_argument("--check", action="store_true", help="write nothing; 1 when a page is out of date")

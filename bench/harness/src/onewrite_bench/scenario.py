@@ -16,7 +16,7 @@ from onewrite_bench.paths import SCENARIOS
 __all__ = ["Client", "Group", "Parameters", "Scenario", "Target", "load", "names"]
 
 _SCHEMA = Path(__file__).with_name("scenario-v2.schema.json")
-_ORDER = ("demo", "post-stall", "constant-rate", "writers", "nagle-base", "proxy-env", "nagle-relay")
+_ORDER = ("demo", "post-stall", "constant-rate", "rate-sweep", "writers", "nagle-base", "proxy-env", "nagle-relay")
 _LABELS = {"patched": "onewrite"}
 
 
@@ -29,7 +29,6 @@ class Target:
     stalls: bool
     scheme: str = "http"
     path: str = "/"
-    url: str | None = None  # an address outside the topology, given as TARGET=
     body: dict[str, Any] | None = None  # of the driver protocol, instead of bytes in memory
     proxy: bool = False  # through the forward proxy
     segments: int = 1  # the most that a small request may take
@@ -80,10 +79,6 @@ class Parameters:
     fresh: int = 0
     rates: dict[str, Any] | None = None
     distances: tuple[dict[str, Any], ...] = ()
-    # What TARGET= brings along.
-    unknown: bool = False  # whether the target stalls is not known
-    expect: int | None = None
-    ca_file: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,22 +25,14 @@ GRACE_S = 60
 CALIBRATION_S = 10
 """wrk2 drops its first 10 s."""
 
-# wrk2's own text rounds and changes units, and its exit status is 0 when every request failed.
-MARK = "onewrite-result "
-SCRIPT = f"""wrk.method = "%s"
+TIMEOUT_S = 60
+"""Above any queue of a client that cannot keep up: by default wrk2 counts what waits 2 s as an error."""
+
+PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
+
+SCRIPT = """wrk.method = "%s"
 wrk.body = string.rep("x", %d)
 wrk.headers["Content-Type"] = "application/octet-stream"
-
-function done(summary, latency, requests)
-  local e = summary.errors
-  local function us(level)
-    local value = latency:percentile(level)
-    return value == value and value or 0
-  end
-  print(string.format(
-    '{MARK}{{"requests": %%d, "duration_us": %%d, "p50_us": %%.0f, "p90_us": %%.0f, "errors": %%d}}',
-    summary.requests, summary.duration, us(50), us(90), e.connect + e.read + e.write + e.timeout + e.status))
-end
 """
 
 
@@ -75,10 +67,11 @@ class BuiltIn:
         return {
             "requests": len(latencies),
             "reached": round(len(latencies) / seen["seconds"], 1),
-            "p50_us": latencies[len(latencies) // 2],
-            "p90_us": latencies[len(latencies) * 9 // 10],
+            **{
+                name: latencies[min(len(latencies) - 1, int(len(latencies) * level / 100))]
+                for name, level in PERCENTILES.items()
+            },
             "late_sends": seen["late_sends"],
-            "latencies_us": seen["latencies_us"],
         }
 
 
@@ -92,30 +85,37 @@ class Wrk2:
 
     def run(self, plan: Plan) -> dict[str, Any]:
         """Generate the load; return a turn of RateResult. Raises BenchError when a request failed."""
-        seconds = max(CALIBRATION_S, plan.warmup) + plan.seconds
+        seconds = CALIBRATION_S + plan.seconds
         with scratch("onewrite-wrk2-") as directory:
-            script = directory / "post.lua"
+            script = directory / "request.lua"
             script.write_text(SCRIPT % (plan.method, plan.body_bytes))
-            command = [self._program, "-t", "1", "-c", f"{plan.connections}", "-d", f"{seconds}s", "-R", f"{plan.rate}"]
-            text = _output(self.name, [*command, "-s", str(script), plan.url], seconds + GRACE_S)
-        return self.turn(text)
+            command = [self._program, "--latency", "-t", "1", "-c", f"{plan.connections}", "-d", f"{seconds}s"]
+            command += ["-R", f"{plan.rate}", "--timeout", f"{TIMEOUT_S}s", "-s", str(script), plan.url]
+            text = _output(self.name, command, seconds + GRACE_S)
+        return self.turn(text, plan.seconds)
 
     @staticmethod
-    def turn(text: str) -> dict[str, Any]:
-        """The turn in wrk2's output. Raises BenchError where there is none, or a request failed."""
-        line = next((line for line in text.splitlines() if line.startswith(MARK)), None)
-        if line is None:
-            raise BenchError(f"wrk2 ended without its result; the end of its output: {text.strip()[-200:]!r}")
-        raw = json.loads(line.removeprefix(MARK))
-        # Without an answer after the calibration every percentile is 0: then nothing was measured.
-        if raw["errors"] or not raw["p90_us"]:
-            raise BenchError(f"{raw['errors']} of {raw['requests']} requests failed, or none was answered")
-        reached = round(raw["requests"] * 1e6 / raw["duration_us"], 1)
-        return {
-            **{name: raw[name] for name in ("requests", "p50_us", "p90_us")},
-            "reached": reached,
-            "late_sends": None,
-        }
+    def turn(text: str, seconds: int) -> dict[str, Any]:
+        """The turn in wrk2's output: its histogram, which begins after the calibration and so covers `seconds`.
+
+        Raises BenchError where there is none, or a request failed: the exit status is 0 even when all of them did.
+        """
+        failed = sum(int(one) for one in re.findall(r"(?:connect|read|write|timeout) (\d+)", text))
+        failed += sum(int(one) for one in re.findall(r"Non-2xx or 3xx responses: (\d+)", text))
+        if failed:
+            raise BenchError(f"wrk2: {failed} requests failed")
+        counted = re.search(r"Total count\s*=\s*(\d+)", text)
+        levels = dict(re.findall(r"^\s*([\d.]+)%\s+([\d.]+(?:us|ms|s|m))\s*$", text, re.MULTILINE))
+        if counted is None or not int(counted[1]) or not levels:
+            raise BenchError(f"wrk2 has no histogram; the end of its output: {text.strip()[-200:]!r}")
+        found = {name: _microseconds(levels[f"{level:.3f}"]) for name, level in PERCENTILES.items()}
+        requests = int(counted[1])
+        return {"requests": requests, "reached": round(requests / seconds, 1), **found, "late_sends": None}
+
+
+def _microseconds(text: str) -> int:
+    number, unit = re.fullmatch(r"([\d.]+)(\w+)", text).groups()  # type: ignore[union-attr]
+    return round(float(number) * {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6}[unit])
 
 
 Generator = BuiltIn | Wrk2

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from onewrite_lab.client import GOOD, Connection
+from onewrite_lab.probe import Probe, request_pieces
 
 __all__ = ["LATE_S", "generate"]
 
@@ -32,11 +32,12 @@ def generate(
     late_sends = 0
     problems: list[str] = []
     counted: list[float] = []
+    pieces = request_pieces(url, b"x" * body_bytes, method)
     started = time.monotonic()
 
     def caller() -> None:
         nonlocal late_sends
-        connection = Connection(url, GOOD)
+        probe: Probe | None = None
         while True:
             with lock:
                 number = next(numbers, None)
@@ -47,10 +48,12 @@ def generate(
             time.sleep(max(0.0, left))
             sent = time.monotonic()
             try:
-                status = connection.post(method, b"x" * body_bytes)
-                problem = None if 200 <= status < 300 else f"status {status}"
-            except (OSError, ValueError) as error:
-                connection.close()
+                probe = probe or Probe.to(url)
+                exchange = probe.exchange(pieces, method)
+                problem = None if 200 <= exchange.status < 300 else f"status {exchange.status}"
+                probe = probe if exchange.keep_alive else None
+            except OSError as error:
+                probe = None
                 problem = str(error)
             latency_us = round((time.monotonic() - due) * 1e6)
             with lock:

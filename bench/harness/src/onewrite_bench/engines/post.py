@@ -83,7 +83,6 @@ class PostEngine:
         cell = Cell(group.name, language, client.label, client.role, target.name, target.stalls, client.kind)
         cell.required = group.required
         cell.fresh = bool(self._parameters.fresh)
-        cell.unknown = self._parameters.unknown
         cell.most_segments = client.segments or target.segments
         return cell
 
@@ -127,10 +126,7 @@ class PostEngine:
             options["adapter"] = client.socket
         if client.api is not None:
             options["api"] = client.api
-        if not self._parameters.unknown:
-            options["tls_ca"] = self._places.certificate_authority
-        elif self._parameters.ca_file is not None:
-            options["tls_ca"] = self._parameters.ca_file
+        options["tls_ca"] = self._places.certificate_authority
         targets = {target.name: target for target in group.targets}
         turns = []
         for cell in cells:
@@ -151,8 +147,6 @@ class PostEngine:
             if body is None or (client.kind == "socket" and body["kind"] != "bytes"):
                 body = {"kind": "bytes", "size": 200}  # a raw socket sends bytes, whatever the libraries do
             load = {"method": "POST", "url": self._places.url(target), "body": body, "connections": 1}
-            if self._parameters.expect is not None:
-                load["expect"] = self._parameters.expect
             turns.append(_Turn(cell, driver, client_id, peer, load, own))
         return turns
 

@@ -14,42 +14,38 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from onewrite_lab.client import Connection, How
+from onewrite_lab.probe import Probe, request_pieces
 
 __all__ = ["RawClient", "main", "serve"]
 
 
 class RawClient:
+    """A client with one kept connection to each URL, which is opened again when it has ended."""
+
     def __init__(self, options: dict[str, Any]) -> None:
         how = options.get("adapter") or {}
-        writes = int(how.get("writes", 1))
-        self._how = How(
-            nagle=bool(how.get("nagle", False)),
-            split=writes > 1,
-            gap_us=int(how.get("gap_us", 0)),
-            pieces=max(1, writes - 1),
-            quickack=bool(how.get("quickack", False)),
-            authority=options.get("tls_ca"),
-            proxy=options.get("proxy"),
-        )
-        self._connections: dict[str, Connection] = {}
+        self._nodelay = not how.get("nagle", False)
+        self._writes = int(how.get("writes", 1))
+        self._gap_s = int(how.get("gap_us", 0)) / 1e6
+        self._quick = True if how.get("quickack") else None
+        self._ca_file: str | None = options.get("tls_ca")
+        self._proxy: str | None = options.get("proxy")
+        self._probes: dict[str, Probe] = {}
 
     def load(self, command: dict[str, Any]) -> dict[str, Any]:
         """POSTs one after the other on one connection: `count` of them, or for so many seconds."""
-        url, count, expect = command["url"], command.get("count"), command.get("expect")
-        connection = self._connections.setdefault(url, Connection(url, self._how))
-        payload = b"x" * int(command["body"].get("size") or 0)
+        url, count = command["url"], command.get("count")
+        body = b"x" * int(command["body"].get("size") or 0)
+        pieces = request_pieces(url, body, writes=self._writes, proxied=bool(self._proxy))
         ends = time.monotonic() + float(command.get("seconds") or 0)
         latencies: list[int] = []
         problems: list[str] = []
         while len(latencies) + len(problems) < count if count else time.monotonic() < ends:
             sent = time.monotonic_ns()
             try:
-                status = connection.post(command.get("method") or "POST", payload)
-                right = status == expect if expect else 200 <= status < 300
-                problem = "" if right else f"status {status}"
-            except (OSError, ValueError) as error:
-                connection.close()
+                problem = self._post(url, pieces)
+            except OSError as error:
+                self._drop(url)
                 problem = str(error)
             if problem:
                 problems.append(problem)
@@ -57,16 +53,32 @@ class RawClient:
                 latencies.append((time.monotonic_ns() - sent) // 1000)
         return {"latencies_us": latencies, "errors": len(problems), "error_sample": next(iter(problems), None)}
 
+    def _post(self, url: str, pieces: list[bytes]) -> str | None:
+        """Returns what is wrong with the answer, or None. Raises OSError."""
+        probe = self._probes.get(url)
+        if probe is None:
+            probe = Probe.to(url, nodelay=self._nodelay, ca_file=self._ca_file, proxy=self._proxy)
+            self._probes[url] = probe
+        exchange = probe.exchange(pieces, gap_s=self._gap_s, quick=self._quick)
+        if not exchange.keep_alive:
+            self._drop(url)
+        return None if 200 <= exchange.status < 300 else f"status {exchange.status}"
+
+    def _drop(self, url: str) -> None:
+        probe = self._probes.pop(url, None)
+        if probe is not None:
+            probe.close()
+
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
+        for url in list(self._probes):
+            self._drop(url)
 
 
 def serve(hello: dict[str, Any], opened: Callable[[dict[str, Any]], Any], base: dict[str, str], runtime: str) -> None:
     """Answer `hello`, then commands until `bye`. `opened` makes a client with `load` and `close` from its options."""
     clients: dict[int, Any] = {}
     known = {
-        "protocol": 1,
+        "protocol": 2,
         "client": hello["client"],
         "adapter": "raw",
         "version": None,

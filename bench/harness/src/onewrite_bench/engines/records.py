@@ -54,7 +54,7 @@ def _timings(driver: Driver, client: Client, target: Target, places: Places, cou
         reply = driver.request(opened, "POST", places.url(target), body=body)
         if reply["outcome"] != "response":
             raise DriverSkipped(f"a request failed: {reply.get('error')}")
-        found.append(reply["timing"])
+        found += reply["records"]
         time.sleep(target.pause_ms / 1000)
     driver.close(opened)
     return found[WARM_UP:]

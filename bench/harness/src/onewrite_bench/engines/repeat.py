@@ -8,12 +8,10 @@ from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import FAULT
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.scenario import Group
-from onewrite_bench.verdict.judge import judge
+from onewrite_bench.verdict.judge import MEASUREMENTS, judge
 from onewrite_bench.verdict.results import Cell, Verdict
 
 __all__ = ["MEASUREMENTS", "measure", "unclear"]
-
-MEASUREMENTS = 3
 
 
 def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells: list[Cell]) -> dict[str, list[str]]:
@@ -44,4 +42,4 @@ def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells
 def unclear(line: Verdict) -> bool:
     """A busy machine may hold a driver until it counts as hung. A driver that is missing or stale stays so."""
     broke = line.state == "not run" and line.text.startswith(FAULT)
-    return broke or (line.state in ("faulty", "inconclusive") and not line.certain)
+    return broke or (line.state in ("faulty", "mixed", "inconclusive") and not line.certain)

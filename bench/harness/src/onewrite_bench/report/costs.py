@@ -1,13 +1,13 @@
-"""Reads the cost per call from the results of each language's own bench. Figures that are too noisy have only a note.
+"""Reads the cost per request from the results of each language's own bench. What is too noisy has only a note.
 
-A language's bench writes `<language>/bench/results.json`, and `results-<runtime>.json` for each further runtime:
+A language's bench writes `<language>/bench/results.json`, and `results-<library>.json` for each further library:
 
     {"language": "python", "base": "urllib3 2.8.0", "runtime": "CPython 3.13.5", "commit": "0aab4cb2", "date":
      "2026-11-28", "command": "make -C python bench", "rows": [
       {"name": "on_timing, 20 kB", "ratio": 1.14, "min": 1.12, "max": 1.17, "n": 100}, …]}
 
-A row is CPU per call as a factor of the stock library's, in the same round: `n` rounds, their median `ratio`, the
-lowest and the highest. Its name is one of ROWS or AGAIN. After a comma stands the request, if it is not of 200 bytes.
+A row is CPU per request relative to the stock library's at the same time: the median `ratio` of `n` comparisons, the
+lowest and the highest. Its name is one of ROWS or AGAIN. After a comma stands the request, if not a POST of 200 bytes.
 """
 
 from __future__ import annotations
@@ -22,38 +22,44 @@ from onewrite_bench.report.table import Table
 __all__ = ["MOST_ERROR", "table"]
 
 LANGUAGES = ("python", "ruby", "node", "java")
-ROWS = ("onewrite", "on_timing", "every event", "OpenTelemetry")
+ROWS = ("onewrite", "on_timing", "OpenTelemetry")
 AGAIN, USUAL = "stock again", "200 B"
+REQUESTS = (USUAL, "20 kB", "GET", "TLS")
+"""What is published of each library, and in which order. A bench without USUAL has its first request instead."""
 MOST_ERROR = 0.03
 """The largest difference of two processes of the stock library. Above it the figures are not published."""
 
+Named = dict[str, dict[str, Any]]
+
 
 def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
-    """A row per language and runtime, of the first request that its bench has, and the notes below the table."""
+    """A row per library and request, and the notes below the table."""
     rows: list[list[str]] = []
     notes: list[str] = []
     for path in (path for one in LANGUAGES for path in sorted((repository / one / "bench").glob("results*.json"))):
         try:
             raw: dict[str, Any] = json.loads(path.read_text())
-            requests: dict[str, dict[str, dict[str, Any]]] = {}
+            requests: dict[str, Named] = {}
             for row in raw["rows"]:
                 name, _, of = row["name"].partition(", ")
                 requests.setdefault(of.replace("000 B", " kB") or USUAL, {})[name] = row
             library = f"{raw['base']}, {raw['runtime']}"
-            of, named = next(iter(requests.items()))
-            error = abs(named[AGAIN]["ratio"] - 1)
-            if error > MOST_ERROR:
-                notes.append(f"{library}: not published, stock beside stock differs by {error:.0%}.")
-                continue
-            rounds = {str(row["n"]) for name, row in named.items() if name in (*ROWS, AGAIN)}
-            figures = [_ratio(named.get(name)) for name in (*ROWS, AGAIN)]
-            rows.append([library, of, *figures, "/".join(sorted(rounds))])
-            more = f"{path.parent.relative_to(repository)}/RESULTS.md"
-            where = f"[{path.parent.parent.name}]({more})"
-            notes.append(f"{where}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}.")
+            first = [] if USUAL in requests else [next(iter(requests))]
+            for of in (*first, *(one for one in REQUESTS if one in requests)):
+                error = abs(requests[of][AGAIN]["ratio"] - 1)
+                if error > MOST_ERROR:
+                    notes.append(f"{library}, {of}: not published, stock beside stock differs by {error:.0%}.")
+                else:
+                    rows.append([raw["language"], library, of, *_figures(requests[of])])
+            notes.append(f"{raw['language']}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}.")
         except (ValueError, TypeError, KeyError) as error:
             notes.append(f"{path.relative_to(repository)} cannot be read: {type(error).__name__}: {error}.")
-    return Table(("library", "request", *ROWS, AGAIN, "n"), rows), list(dict.fromkeys(notes))
+    return Table(("language", "library", "request", *ROWS, AGAIN, "n"), rows), list(dict.fromkeys(notes))
+
+
+def _figures(named: Named) -> list[str]:
+    counts = {str(row["n"]) for name, row in named.items() if name in (*ROWS, AGAIN)}
+    return [*(_ratio(named.get(name)) for name in (*ROWS, AGAIN)), "/".join(sorted(counts))]
 
 
 def _ratio(row: dict[str, Any] | None) -> str:

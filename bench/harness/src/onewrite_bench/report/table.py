@@ -23,10 +23,11 @@ MOST_ROWS = 16
 
 READING = (
     "A cell has the median of its requests in ms and, in brackets, the lowest and the highest median of a round. "
+    "*control* writes head and body apart with Nagle on; *stock* is the base library; *onewrite* is the adapter. "
     "**Bold** stalls: at least 60% of the requests are late. Mixed: 5% to 60% are late, and each mode has its share "
-    "and median. Else the cell is clean. A request is late if it took longer than the median of a raw socket that "
-    "makes one write, and half of the time that the control took beyond it. Segments are the kernel's count per "
-    "request, in the order of the columns."
+    "and median. Else the cell is clean. A request is late if it is slower than the midpoint between a raw socket that "
+    "makes one write and the control. *segments* are the kernel's count per request, in the order of the columns; "
+    "`1+` is one, and one for each piece of a streamed body."
 )
 
 
@@ -80,9 +81,14 @@ def of_cells(cells: Sequence[Cell]) -> Table:
 
 
 def _places(cell: Cell, shown: Sequence[Cell]) -> str:
-    """The targets of the cell's group that stall like its own, by their number if there are more than two."""
-    names = list(dict.fromkeys(one.target for one in shown if (one.group, one.stalls) == (cell.group, cell.stalls)))
-    return ", ".join(names) if len(names) < 3 else f"{len(names)} places"
+    """The targets of the cell's group that stall like its own: their names, or which of all they are."""
+    mine = [one for one in shown if one.group == cell.group]
+    names = list(dict.fromkeys(one.target for one in mine if one.stalls == cell.stalls))
+    others = list(dict.fromkeys(one.target for one in mine if one.stalls != cell.stalls))
+    every = {one.target for one in shown}
+    if len(names) < 3 or {*names, *others} != every or len(others) > len(names):
+        return ", ".join(names)
+    return f"all but {', '.join(others)}" if others else "all"
 
 
 def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str], float]) -> str:
@@ -102,7 +108,10 @@ def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str], float]) -> str:
         percent = round(100 * count / len(times))
         return f"mixed: {100 - percent}% at {ms(quick)}, {percent}% at {ms(slow)}"
     share = f", {count / len(times):.0%} late" if count and count < len(times) else ""
-    return f"**{text}**{share}" if word == "stalls" else text + share
+    if word == "stalls":
+        server = any(cell.role == "shown" and cell.kind in ("onewrite", "patched") for cell in seen)
+        return f"**{text}**{share}" + (": the server's wait" if server else "")
+    return text + share
 
 
 def _spread(middle: float, parts: Sequence[float]) -> str:
@@ -112,7 +121,7 @@ def _spread(middle: float, parts: Sequence[float]) -> str:
 
 def _segments(cells: Sequence[Cell]) -> str:
     modes = [round(cell.segments_median) for cell in cells if cell.segments_median is not None]
-    return "–".join(dict.fromkeys(str(edge(modes)) for edge in (min, max))) if modes else "-"
+    return f"{min(modes)}{'+' if max(modes) > min(modes) else ''}" if modes else "-"
 
 
 def sample(cells: Sequence[Cell]) -> str:
@@ -128,46 +137,41 @@ def _range(numbers: Iterable[int]) -> str:
 
 
 def of_rates(rates: Sequence[RateResult]) -> Table:
-    """One row per client and generator: below the overload the times, above it what was reached."""
-    below = next((row.rate for row in rates if not row.overload), 0)
-    above = next((row.rate for row in rates if row.overload), 0)
+    """A row per client and generator: percentiles for one rate, what became of each rate for several."""
     several = len({row.generator for row in rates}) > 1
-    headings = (
-        "client",
-        "",
-        *["generator"] * several,
-        f"{below}/s: median",
-        "p90",
-        "n",
-        "late sends",
-        f"{above}/s: reached",
-    )
-    rows = []
+    asked = list(dict.fromkeys(row.rate for row in rates))
+    if len(asked) == 1:
+        levels = {"p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "p99.9": "p999_us", "max": "max_us"}
+        rows = [[*_client(row, several), *_percentiles(row, list(levels.values()))] for row in rates]
+        return Table(("language", "client", *["generator"] * several, "reached", *levels, "n"), rows)
+    rows_by: dict[tuple[str, ...], dict[int, str]] = {}
     for row in rates:
-        if row.overload:
-            continue
-        same = (row.group, row.client, row.generator)
-        over = next((one for one in rates if one.overload and (one.group, one.client, one.generator) == same), None)
-        rows.append([row.group, row.client, *[row.generator] * several, *_times(row), _reached(over)])
-    return Table(headings, rows)
+        rows_by.setdefault(tuple(_client(row, several)), {})[row.rate] = _at_rate(row)
+    table = [[*who, *(of.get(rate, "-") for rate in asked)] for who, of in rows_by.items()]
+    return Table(("language", "client", *["generator"] * several, *(f"{rate:,}/s" for rate in asked)), table)
 
 
-def _times(row: RateResult) -> list[str]:
+def _client(row: RateResult, several: bool) -> list[str]:
+    return [row.group, row.client, *[row.generator] * several]
+
+
+def _percentiles(row: RateResult, names: Sequence[str]) -> list[str]:
     if row.missing or not row.turns:
-        return [f"void: {row.missing or 'interrupted'}", "-", "-", "-"]
+        return [f"void: {row.missing or 'interrupted'}", *["-"] * (len(names) + 1)]
+    reached = f"{median(turn['reached'] for turn in row.turns):.0f}/s"
     shown = []
-    for name in ("p50_us", "p90_us"):
+    for name in names:
         values = [turn[name] for turn in row.turns]
-        shown.append(_spread(median(values), values))
-    late = [turn["late_sends"] for turn in row.turns if turn["late_sends"] is not None]
-    return [*shown, str(sum(turn["requests"] for turn in row.turns)), str(sum(late)) if late else "-"]
+        shown.append(ms(max(values)) if name == "max_us" else _spread(median(values), values))
+    return [f"**{reached}**" if row.saturated else reached, *shown, str(sum(turn["requests"] for turn in row.turns))]
 
 
-def _reached(row: RateResult | None) -> str:
-    if row is None or row.missing or not row.turns:
-        return f"void: {row.missing if row is not None and row.missing else 'interrupted'}"
-    values = [turn["reached"] for turn in row.turns]
-    return f"{median(values):.0f} ({min(values):.0f}–{max(values):.0f})"
+def _at_rate(row: RateResult) -> str:
+    if row.missing or not row.turns:
+        return f"void: {row.missing or 'interrupted'}"
+    if row.saturated:
+        return f"**{median(turn['reached'] for turn in row.turns):.0f}/s**"
+    return " / ".join(ms(median(turn[name] for turn in row.turns)) for name in ("p50_us", "p99_us"))
 
 
 def of_records(rows: Sequence[list[str]]) -> Table:

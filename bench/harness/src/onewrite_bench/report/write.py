@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from onewrite_bench.paths import BENCH, REPOSITORY
-from onewrite_bench.report import costs, pages
+from onewrite_bench.report import costs, jmh, pages
 from onewrite_bench.report.table import READING, Table, of_cells, of_rates, of_records, sample
 from onewrite_bench.scenario import names
 from onewrite_bench.verdict import machine
@@ -22,26 +22,27 @@ __all__ = ["collect", "markdown", "publish", "save", "step_summary", "text", "wr
 KEPT = BENCH / "results"
 """The raw results behind RESULTS.md and the pages, one JSON file per scenario."""
 
-MADE = {"demo"}
+MADE = {"demo", "jmh"}
 """JSON files in a folder of results that are not a scenario's run."""
 
 OPENING = f"""# Results
 
-Made by `make -C bench results` and `make -C bench publish`; do not edit. One group of clients ran at a time, and the
-clients of a group took turns. [results](results) has the raw figures. Elsewhere are the tables of single
+Made by `make -C bench results`, `make -C bench jmh` and `make -C bench publish`; do not edit. One group of clients ran
+at a time, and its clients took turns. [results](results) has the raw figures. Other tables: single
 [libraries](../docs/do-i-have-it.md#stalls-measured), [proxies](../docs/proxies.md#measured),
 [relays](../docs/proxies.md#relays-and-tunnels), [other waits](../docs/what-it-cannot-fix.md) and the
-[cost of a call](../README.md#what-it-costs).
+[cost of a request](../README.md#what-it-costs).
 
 ## How to read a table
 
 {READING}"""
 
 RATES = (
-    "Times in ms: the median of the turns, in brackets the lowest and the highest turn. A latency counts from the time "
-    "a request was due. A late send is over 1 ms late. Above a client's capacity only the requests per second count."
+    "Times in ms count from when a request was due; with several turns a cell has their median and, in brackets, the "
+    "lowest and the highest. *max* is the largest of all turns, *n* the number of requests. **Bold** is the rate that "
+    "a saturated client reached, one that misses the asked rate by more than 2%: its queue, and so its latency, grows "
+    "without end."
 )
-
 
 PHASES = (
     "Medians in ms of the requests that the last column counts; in brackets the lowest and the highest of five rounds"
@@ -74,7 +75,7 @@ def body(run: Run) -> str:
 
 
 def markdown(run: Run) -> str:
-    parts = [f"## {run.scenario}: {run.title}", " ".join(run.story.split())]
+    parts = [f"## {run.scenario}: {run.title}", " ".join([*run.story.split(), *_where(run).split()])]
     parts += [f"Skipped: {run.skipped}."] if run.skipped else [body(run)]
     if run.rates:
         parts.append(RATES)
@@ -86,17 +87,31 @@ def markdown(run: Run) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _where(run: Run) -> str:
+    """The places of a table whose rows join several."""
+    names = list(dict.fromkeys(cell.target for cell in run.cells))
+    joined = (
+        any(value.startswith("all") for row in of_cells(run.cells).rows for value in row[:2]) if run.cells else False
+    )
+    return f" Places: {'; '.join(names)}." if joined else ""
+
+
 def _origin(run: Run) -> str:
-    """The sample, the command, the commit, the date, the machine's load and the versions, in one line."""
+    """The sample, the command, the commit, the date and the machine's load, in one line."""
     counted = f"{sample(run.cells)}; " if run.cells else ""
     counted += f"{PHASES}; " if run.records else ""
     state = ", interrupted" if run.interrupted else ""
-    load = f"load average {run.machine.get('load_average')}"
-    bases = dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw")
-    bases |= dict.fromkeys(base for base in (*(row.base for row in run.rates), run.base) if base)
-    parts = [f"`{run.command}`", f"commit {run.machine.get('commit')}", f"{run.started_at[:10]}{state}", load]
-    versions = "; ".join([f"HAProxy {run.machine.get('haproxy')}", *_versions(bases)])
-    return f"{counted}{', '.join(parts)}; {versions}."
+    parts = [f"`{run.command}`", f"commit {run.machine.get('commit')}", f"{run.started_at[:10]}{state}"]
+    return f"{counted}{', '.join(parts)}, load average {run.machine.get('load_average')}."
+
+
+def _bases(runs: Iterable[Run]) -> list[str]:
+    """The versions of all libraries that were measured."""
+    bases: dict[str, None] = {}
+    for run in runs:
+        bases |= dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw")
+        bases |= dict.fromkeys(base for base in (*(row.base for row in run.rates), run.base) if base)
+    return _versions(bases)
 
 
 def _versions(bases: Iterable[str]) -> list[str]:
@@ -128,12 +143,14 @@ def cost(repository: Path) -> dict[str, str]:
     return {"cost": "\n\n".join([table.markdown(), "\n".join(f"- {note}" for note in notes)])} if table.rows else {}
 
 
-def document(runs: Sequence[Run]) -> str:
-    """RESULTS.md: each scenario but those whose table stands on a page."""
+def document(runs: Sequence[Run], java: jmh.Jmh | None = None) -> str:
+    """RESULTS.md: each scenario but those whose table stands on a page, and Java's benchmarks."""
     shown = [run for run in runs if run.scenario not in pages.PAGES]
-    parts = [OPENING, *(markdown(run) for run in shown), "## Machine"]
-    machines = dict.fromkeys(machine.line({**run.machine, "load_average": None, "commit": None}) for run in runs)
-    parts.append("\n".join(f"- {line}" for line in machines))
+    parts = [OPENING, *(markdown(run) for run in shown), jmh.markdown(java) if java else "", "## Versions"]
+    machines = [run.machine for run in runs] + ([java.machine] if java else [])
+    lines = [machine.line({**one, "load_average": None, "commit": None}) for one in machines]
+    lines += [*_bases(runs), *([f"JMH 1.37 on {java.runtime}"] if java else [])]
+    parts.append("\n".join(f"- {line}" for line in dict.fromkeys(lines)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -178,7 +195,7 @@ def publish(check: bool = False, repository: Path = REPOSITORY) -> list[str]:
     made = {run.scenario: body(run) for run in runs if run.scenario in pages.PAGES} | cost(repository)
     differ = pages.write(made, repository, check)
     results = repository / "bench" / "RESULTS.md"
-    whole = document(runs)
+    whole = document(runs, jmh.read(kept / "jmh.json"))
     if not results.exists() or results.read_text() != whole:
         differ.append("bench/RESULTS.md")
         if not check:

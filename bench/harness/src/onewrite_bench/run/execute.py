@@ -17,7 +17,6 @@ from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.generators import Generator
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.engines.wan import wan
-from onewrite_bench.run.target import examine
 from onewrite_bench.scenario import Scenario
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict import judge as verdict
@@ -64,8 +63,10 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
     """A scenario without a required adapter can fail, but it cannot be inconclusive."""
     if run.interrupted:
         return 130
-    if run.skipped or scenario.kind == "rates":
+    if run.skipped:
         return 0
+    if scenario.kind == "rates":
+        return run.exit_status  # that the generators agree
     adapters = [client for group in scenario.groups if group.required for client in group.clients]
     if not any(client.role == "adapter" for client in adapters):
         return 1 if any(line.state == "faulty" for line in run.verdicts) else 0
@@ -82,11 +83,6 @@ def _run_in(
                 wan(scenario, directory, console, run, stops)
                 return
             places = Places(children, scenario.topology, directory)
-            if scenario.parameters.unknown:
-                why = examine(scenario, places)
-                if why is not None:
-                    run.notes.append(why)
-                    return
             clients = Clients(places)
             if scenario.kind == "records":
                 stops.append(clients.stop)

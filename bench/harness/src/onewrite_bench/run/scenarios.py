@@ -19,7 +19,6 @@ from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BUILD
 from onewrite_bench.report import write as report
 from onewrite_bench.run.execute import LANES, execute
-from onewrite_bench.run.target import VARIABLES, of_target
 from onewrite_bench.scenario import Scenario
 
 __all__ = ["add_arguments", "add_gate_arguments", "worst"]
@@ -28,7 +27,7 @@ __all__ = ["add_arguments", "add_gate_arguments", "worst"]
 WORDS = {
     0: "clean",
     1: "an adapter stalls, splits, lacks TCP_NODELAY or fails",
-    2: "inconclusive",
+    2: "inconclusive: the machine was too noisy to judge, after three measurements",
     3: "could not run",
     130: "interrupted",
 }
@@ -50,15 +49,8 @@ def add_gate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    url = os.environ.get("TARGET")
-    if url:
-        plans = [of_target(url)]
-        given = "".join(f" {name}={os.environ[name]}" for name in VARIABLES if os.environ.get(name))
-        commands = [f"make bench TARGET={url}{given}"]
-    else:
-        chosen = options.scenario or [name for name in scenario.names() if name != "demo"]
-        plans = [scenario.load(name) for name in chosen]
-        commands = [f"make bench SCENARIO={plan.name}" for plan in plans]
+    plans = [scenario.load(name) for name in options.scenario or scenario.names() if name != "demo"]
+    commands = [f"make bench SCENARIO={plan.name}" for plan in plans]
     options.generators = choose(os.environ.get("GENERATOR"))
     if options.resume:
         done = {run.scenario for run in report.collect(options.out) if not run.interrupted}
@@ -84,8 +76,8 @@ def _gate(options: argparse.Namespace) -> int:
 
 
 def worst(statuses: Sequence[int]) -> int:
-    """130 interrupted, else 1 a fault, else 3 not run, else 2 inconclusive, else 0. Nothing run is inconclusive."""
-    return next((status for status in (130, 1, 3, 2) if status in statuses), 0 if statuses else 2)
+    """130 interrupted, else 1 a fault, else 3 not run, else 2 inconclusive, else 0. Without a scenario it is 3."""
+    return next((status for status in (130, 1, 3, 2) if status in statuses), 0 if statuses else 3)
 
 
 def _build(plans: Sequence[Scenario], languages: Sequence[str]) -> None:

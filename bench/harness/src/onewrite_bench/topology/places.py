@@ -60,16 +60,12 @@ class Places:
         self._ports.update({f"{owner}/{name}": port for name, port in ports.items()})
 
     def port(self, place: str) -> int:
-        if place.startswith("target/"):
-            return int(place.removeprefix("target/"))
         try:
             return self._ports[place]
         except KeyError:
             raise BenchError(f"the topology has no {place}; it has {', '.join(sorted(self._ports))}") from None
 
     def url(self, target: Target) -> str:
-        if target.url is not None:
-            return target.url
         host = "localhost" if target.scheme == "https" else self._network.address
         return f"{target.scheme}://{host}:{self.port(target.at)}{target.path}"
 

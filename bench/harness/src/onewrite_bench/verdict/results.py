@@ -11,7 +11,7 @@ from onewrite_lab import stall
 
 __all__ = ["Cell", "RateResult", "Run", "Verdict"]
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass
@@ -33,7 +33,6 @@ class Cell:
     """The most segments that a request may take; None where segments are not judged."""
     fresh: bool = False
     """Each round has new connections, so nothing was counted on a kept one."""
-    unknown: bool = False
     base: str = ""
     rounds_us: list[list[int]] = field(default_factory=list)
     """The latency of each request, by round."""
@@ -92,13 +91,16 @@ class RateResult:
     client: str
     rate: int
     generator: str
-    overload: bool = False
-    """The rate is above what the control can carry, so only what was reached is a figure."""
     base: str = ""
     turns: list[dict[str, Any]] = field(default_factory=list)
-    """Per turn: requests, reached (per second), p50_us, p90_us, late_sends (None where the generator reports none)."""
+    """Per turn: requests, reached (per second), p50_us, p90_us, p99_us, p999_us, max_us, late_sends (wrk2: None)."""
     missing: str | None = None
     """The reason why the row was not measured, or why its figures mean nothing."""
+
+    @property
+    def saturated(self) -> bool:
+        """The client did not reach the rate by 2 %: the queue grows, and latencies are those of its length."""
+        return any(turn["reached"] < 0.98 * self.rate for turn in self.turns)
 
 
 @dataclass

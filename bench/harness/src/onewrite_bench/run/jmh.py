@@ -1,0 +1,121 @@
+"""`jmh`: Java's benchmarks (bench/jmh), whose forks take turns; their table, and the cost per request for the README.
+
+JMH runs one fork after the other, and a shared machine changes meanwhile. So a round starts a JMH process with one fork
+for each variant. They warm up together, and then take turns of 100 ms (Turns.java).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from onewrite_lab.servers.children import Children
+
+from onewrite_bench.console import Console
+from onewrite_bench.ends import scratch, tied
+from onewrite_bench.failures import BenchError
+from onewrite_bench.paths import BENCH, BUILD
+from onewrite_bench.report import jmh as report
+from onewrite_bench.topology.places import Places
+from onewrite_bench.verdict import machine
+
+__all__ = ["add_arguments"]
+
+PACKAGE = "io.github.onewrite.bench"
+JVM = ("-Xmx128m", "-XX:+UseSerialGC")
+TIME_LIMIT_S = 300
+SHORT = ("-wi", "0", "-i", "2", "-r", "50ms")
+"""Options of JMH for a test: what it measures then is nothing to publish."""
+SHORT_WARM = 102
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("benchmark", nargs="*", help=f"default: all of {', '.join(report.BENCHMARKS)}")
+    parser.add_argument("--rounds", type=int, help="default: 2, and 3 of the first")
+    parser.add_argument("--short", action="store_true", help="one short fork of two variants: a test that it runs")
+    parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="where jmh.json goes")
+    parser.add_argument("--costs", type=Path, metavar="DIR", help="where results.json of java/bench goes")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    names = options.benchmark or list(report.BENCHMARKS)
+    unknown = [name for name in names if name not in report.BENCHMARKS]
+    if unknown:
+        raise BenchError(f"no benchmark {unknown[0]!r}; there are {', '.join(report.BENCHMARKS)}")
+    console, began = Console(), time.monotonic()
+    raw = options.out / "jmh"
+    raw.mkdir(parents=True, exist_ok=True)
+    found = report.Jmh(
+        command="make -C bench jmh", date=datetime.date.today().isoformat(), machine=machine.describe(), runtime=_java()
+    )
+    with scratch("onewrite-jmh-") as directory, Children(directory) as children:
+        places = Places(children, {"haproxy": True}, directory)
+        for name in names:
+            benchmark = report.BENCHMARKS[name]
+            if options.short:
+                benchmark = replace(benchmark, variants=(benchmark.variants[0], benchmark.variants[-1]))
+            for number in range(options.rounds or (1 if options.short else benchmark.rounds)):
+                console.say(f"jmh: {name}, round {number + 1}")
+                files = _round(name, benchmark, number, raw, places, children, options.short)
+                found.add(name, files)
+    found.seconds = round(time.monotonic() - began)
+    (options.out / "jmh.json").write_text(found.text())
+    print(report.text(found))
+    if options.costs is not None:
+        found.write_costs(options.costs)
+    return 0
+
+
+def _round(
+    name: str, benchmark: report.Benchmark, number: int, raw: Path, places: Places, children: Children, short: bool
+) -> dict[str, Path]:
+    """One fork of each variant, in turns. Returns JMH's file of each."""
+    classpath = _classpath()
+    origin = [*tied(), "java", *JVM, "-cp", classpath, f"{PACKAGE}.Origin", str(len(benchmark.variants))]
+    ports = children.start(f"origin of {name} {number}".replace("/", " "), origin).ready["ports"]
+    assert isinstance(ports, dict)
+    properties = [f"-Dorigin={ports['post']}", f"-Dturns={ports['turns']}"]
+    properties += [f"-Dhaproxy={places.port('haproxy/http-buffer-request')}"]
+    properties += [f"-Dwarm={SHORT_WARM}"] if short else []
+
+    def fork(variant: str) -> Path:
+        file = raw / f"{name.replace(' ', '-')}.{number + 1}.{variant}.json"
+        command = [*tied(), "java", "-Djmh.ignoreLock=true", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", classpath]
+        command += ["org.openjdk.jmh.Main", rf"\.{benchmark.method}$", "-f", "1"]
+        command += ["-foe", "true", "-p", f"variant={variant}", "-p", f"size={benchmark.size}", "-prof", "gc"]
+        command += ["-prof", f"{PACKAGE}.CpuProfiler", "-rf", "json", "-rff", str(file), *(SHORT if short else ())]
+        command += ["-jvmArgs", " ".join([*JVM, "-Xms128m", *properties])]
+        _done(f"{name}, {variant}", command)
+        return file
+
+    with ThreadPoolExecutor(len(benchmark.variants)) as pool:
+        return dict(zip(benchmark.variants, pool.map(fork, benchmark.variants), strict=True))
+
+
+def _done(what: str, command: Sequence[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"jmh: {what} did not end within {TIME_LIMIT_S} s") from error
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "Exception" in line or "rror" in line]
+        raise BenchError(f"jmh: {what} failed: {(lines or ['no reason given'])[0].strip()}")
+
+
+def _classpath() -> str:
+    kept = BENCH / "jmh" / "target" / "classpath"
+    if not kept.exists():
+        raise BenchError("bench/jmh is not built: make -C bench jmh-ready")
+    return f"{BENCH / 'jmh' / 'target' / 'classes'}:{kept.read_text().strip()}"
+
+
+def _java() -> str:
+    shown = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
+    return shown.splitlines()[1].strip().removeprefix("OpenJDK Runtime Environment ").strip("()")

@@ -1,0 +1,72 @@
+"""bench/jmh runs, and what it found is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import bench
+
+from onewrite_bench.report import jmh
+
+
+def jmh_file(path: Path, cpu: list[float], p50: float = 90.0) -> Path:
+    """What JMH writes of one fork, as far as it is read."""
+    secondary = {"cpu": {"rawData": [cpu]}, "gc.alloc.rate.norm": {"rawData": [[900.2, 900.4]]}}
+    primary = {"scorePercentiles": {"50.0": p50, "99.0": 10 * p50}}
+    path.write_text(json.dumps([{"primaryMetric": primary, "secondaryMetrics": secondary}]))
+    return path
+
+
+def found(tmp_path: Path, again: float) -> jmh.Jmh:
+    made = jmh.Jmh("make -C bench jmh", "2026-01-02", {"commit": "0123abcd"}, "17.0.1")
+    for number in range(2):
+        cpus = {"stock": 100.0, "stockAgain": 100 * again, "onTiming": 106.0 + number}
+        files = {name: jmh_file(tmp_path / f"{number}{name}", [cpu, 2 * cpu]) for name, cpu in cpus.items()}
+        # Turn by turn: the second took twice as long for all.
+        made.add("netty", files)
+    return made
+
+
+def test_a_turn_is_compared_with_stocks_turn_beside_it(tmp_path: Path) -> None:
+    rows = [line for line in jmh.markdown(found(tmp_path, 1.01)).splitlines() if line.startswith("| Netty, 200 B |")]
+    assert rows == [
+        "| Netty, 200 B | stock | 1 | 150 | 900 | 90 | 2 | 4 |",
+        "| Netty, 200 B | stock again | 1.01 (1.01–1.01) | 152 | 900 | 90 | 2 | 4 |",
+        "| Netty, 200 B | on_timing | 1.06 (1.06–1.07) | 160 | 900 | 90 | 2 | 4 |",
+    ]
+
+
+def test_noise_is_not_published(tmp_path: Path) -> None:
+    text = jmh.markdown(found(tmp_path, 1.04))
+    assert "Netty, 200 B: not published, stock again differs by 4.0%." in text
+    assert "| on_timing |" not in text
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+    made = found(tmp_path, 1.01)
+    (tmp_path / "jmh.json").write_text(made.text())
+    assert jmh.read(tmp_path / "jmh.json") == made
+    assert jmh.read(tmp_path / "none.json") is None
+    made.write_costs(tmp_path)
+    raw: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
+    assert raw["rows"][1] == {"name": "stock again, 200 B", "ratio": 1.01, "min": 1.01, "max": 1.01, "n": 4}
+
+
+def test_one_short_fork_of_jmh_runs(tmp_path: Path) -> None:
+    done = bench("jmh", "netty", "--short", "--out", str(tmp_path))
+    if "is not built" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    kept = jmh.read(tmp_path / "jmh.json")
+    assert kept is not None
+    assert [row["variant"] for row in kept.rows] == ["stock", "openTelemetry"]
+    assert all(min(row["cpu_us"] + row["bytes"] + row["p50_us"]) > 0 for row in kept.rows)
+
+
+def test_an_unknown_benchmark_is_refused() -> None:
+    done = bench("jmh", "no-such")
+    assert done.returncode == 3
+    assert "no benchmark 'no-such'; there are netty, " in done.stderr

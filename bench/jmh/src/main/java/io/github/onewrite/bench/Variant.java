@@ -1,0 +1,72 @@
+package io.github.onewrite.bench;
+
+import io.github.onewrite.Timing;
+import io.github.onewrite.TimingOptions;
+import io.opentelemetry.sdk.OpenTelemetrySdk;
+import io.opentelemetry.sdk.common.CompletableResultCode;
+import io.opentelemetry.sdk.metrics.InstrumentType;
+import io.opentelemetry.sdk.metrics.SdkMeterProvider;
+import io.opentelemetry.sdk.metrics.data.AggregationTemporality;
+import io.opentelemetry.sdk.metrics.data.MetricData;
+import io.opentelemetry.sdk.metrics.export.MetricExporter;
+import io.opentelemetry.sdk.metrics.export.PeriodicMetricReader;
+import io.opentelemetry.sdk.trace.SdkTracerProvider;
+import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
+import io.opentelemetry.sdk.trace.export.SpanExporter;
+import java.util.Collection;
+
+/** What is added to the base library. Between {@link #stock} and {@link #stockAgain} lies the noise of the method. */
+public enum Variant {
+    stock,
+    stockAgain,
+    onewrite,
+    onTiming,
+    openTelemetry;
+
+    /** Written by hooks, so that the compiler cannot drop a record. */
+    static volatile Timing seen;
+
+    boolean isOnewrite() {
+        return this == onewrite || this == onTiming;
+    }
+
+    /** Sets the hook where this variant has one. */
+    <T extends TimingOptions<T>> T hooked(T options) {
+        return this == onTiming ? options.onTiming(record -> seen = record) : options;
+    }
+
+    /** An SDK with a span processor and a meter as in production, whose exporters drop what they get. */
+    static OpenTelemetrySdk sdk() {
+        return OpenTelemetrySdk.builder()
+                .setTracerProvider(SdkTracerProvider.builder()
+                        .addSpanProcessor(BatchSpanProcessor.builder(SpanExporter.composite())
+                                .build())
+                        .build())
+                .setMeterProvider(SdkMeterProvider.builder()
+                        .registerMetricReader(PeriodicMetricReader.create(new DroppedMetrics()))
+                        .build())
+                .build();
+    }
+
+    private static final class DroppedMetrics implements MetricExporter {
+        @Override
+        public AggregationTemporality getAggregationTemporality(InstrumentType type) {
+            return AggregationTemporality.CUMULATIVE;
+        }
+
+        @Override
+        public CompletableResultCode export(Collection<MetricData> metrics) {
+            return CompletableResultCode.ofSuccess();
+        }
+
+        @Override
+        public CompletableResultCode flush() {
+            return CompletableResultCode.ofSuccess();
+        }
+
+        @Override
+        public CompletableResultCode shutdown() {
+            return CompletableResultCode.ofSuccess();
+        }
+    }
+}
