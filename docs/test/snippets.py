@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
-from onewrite_lab.tap import Answer, Script, Tap
+from onewrite_lab.tap import Answer, Exchange, Script, Tap
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = "http://127.0.0.1:8080"
+PROXY = "http://127.0.0.1:3128"
 TIMES = 20
 DEADLINE_S = 120
 #: What a timing record prints.
@@ -26,8 +28,12 @@ LINE = r"POST http://\S+ 200 in [\d.]+ ms"
 
 def recipes() -> list[tuple[str, str, str]]:
     """(name, runtime, code) of each block of the recipes, in their order."""
-    pages = "\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("recipes-*.md")))
-    return re.findall(r"<!-- recipe:(\S+) (\w+) -->\n```\w+\n(.*?)```", pages, re.DOTALL)
+    return blocks("recipe", *sorted((ROOT / "docs").glob("recipes-*.md")))
+
+
+def blocks(kind: str, *pages: Path) -> list[tuple[str, str, str]]:
+    """(name, runtime, code) of each block under a mark `<!-- KIND:NAME RUNTIME -->`."""
+    return re.findall(rf"<!-- {kind}:(\S+) (\w+) -->\n```\w+\n(.*?)```", "\n".join(page.read_text() for page in pages), re.DOTALL)
 
 
 def recipe(name: str) -> str:
@@ -45,7 +51,7 @@ class Around:
 
 
 def modules(code: str) -> set[str]:
-    return {name for name in re.findall(r"^import .*?from '([^']+)'", code, re.MULTILINE) if not name.startswith("onewrite")}
+    return {name for name in re.findall(r"^import .*?from '([^']+)'", code, re.MULTILINE) if not name.startswith(("onewrite", "node:"))}
 
 
 def repeated(code: str, head: str, tail: str) -> str:
@@ -150,29 +156,38 @@ def shell(code: str, folder: Path, around: Around) -> list[str]:
 RUNTIMES = {"python": python, "ruby": ruby, "node": node, "java": java, "shell": shell}
 
 
-def counted(tap: Tap) -> list[int]:
-    """The segments of each whole POST. Armeria tries HTTP/2 first, which the tap takes for a request."""
-    return [one.segments or 0 for one in list(tap.exchanges) if one.complete and one.request.head.startswith(b"POST ")]
+def counted(tap: Tap) -> list[Exchange]:
+    """The whole POSTs. Armeria tries HTTP/2 first, which the tap takes for a request."""
+    return [one for one in list(tap.exchanges) if one.complete and one.request.head.startswith(b"POST ")]
 
 
-def run(
+def run(language: str, code: str, folder: Path, around: Around | None = None, **options: Any) -> tuple[str, list[int]]:
+    """As `exchanges`, with the number of data segments of each POST."""
+    printed, posts = exchanges(language, code, folder, around, **options)
+    return printed, [one.segments or 0 for one in posts]
+
+
+def exchanges(
     language: str, code: str, folder: Path, around: Around | None = None, *,
-    until: str = "", scheme: str = "http", proxied: bool = False, more: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[str, list[int]]:
-    """The output of the block, and the number of data segments of each of its `TIMES` POSTs.
+    until: str = "", scheme: str = "http", proxied: bool = False, delay_acks: bool = False, more: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, list[Exchange]]:
+    """The output of the block, and what the server saw of each of its `TIMES` POSTs.
 
     Its standard input ends once it has printed `until` as often as it POSTs; without `until`, once all POSTs have arrived.
-    `more` is set in its environment. With `proxied` the server that counts segments is its HTTP proxy.
+    `more` is set in its environment. With `proxied` the server that counts segments is its HTTP proxy. `delay_acks` delays
+    the server's ACKs from the first segment on.
     """
-    tap = Tap(Script(answers=[Answer(body={"text": "{}"})]), scheme=scheme)  # JSON, which SDKs parse
-    place = PLACE if proxied else tap.base
+    # JSON, which SDKs parse
+    tap = Tap(Script(answers=[Answer(body={"text": "{}"})]), scheme=scheme, delay_acks=delay_acks)
+    place = PLACE if proxied or PROXY in code else tap.base
     around = around or Around()
     around = Around(around.before, around.post.replace(PLACE, place), around.end)
     if language == "shell":
         around = Around(around.before.replace(PLACE, place), "", around.end)
     output, errors = folder / "stdout", folder / "stderr"
     try:
-        command = RUNTIMES[language](code.replace(PLACE, place), folder, around)
+        code = code.replace(PROXY, tap.base).replace(PLACE.replace("http:", "https:"), place).replace(PLACE, place)
+        command = RUNTIMES[language](code, folder, around)
         env = {key: value for key, value in os.environ.items()
                if not key.startswith("ONEWRITE_") and not key.lower().endswith("_proxy")}
         env |= {"PYTHONPATH": str(ROOT / "python" / "src"), **({"http_proxy": tap.base} if proxied else {}), **more}
@@ -194,6 +209,6 @@ def run(
         tap.close()
     printed = output.read_text()
     assert process.returncode == 0, errors.read_text()[-2000:] + printed[-2000:]
-    segments = counted(tap)
-    assert len(segments) == TIMES
-    return printed, segments
+    posts = counted(tap)
+    assert len(posts) == TIMES
+    return printed, posts
