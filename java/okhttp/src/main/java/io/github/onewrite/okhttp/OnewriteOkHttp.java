@@ -49,7 +49,11 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
         OnewriteConfig config = setup.switches();
         OkHttpClient before = builder.build();
-        if (config.disabled() || isOfAnotherCopy(before)) {
+        boolean isOther = isOfAnotherCopy(before);
+        if (isOther) {
+            Setup.otherCopy();
+        }
+        if (config.disabled() || isOther) {
             return builder;
         }
         setup.applied();

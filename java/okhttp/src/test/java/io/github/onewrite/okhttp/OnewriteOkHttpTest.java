@@ -10,6 +10,7 @@ import io.github.onewrite.testing.AppliedTwice;
 import io.github.onewrite.testing.Identity;
 import io.github.onewrite.testing.Records;
 import io.github.onewrite.testing.TestServer;
+import io.github.onewrite.testing.Warnings;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -106,7 +107,7 @@ class OnewriteOkHttpTest implements AppliedTwice {
         assertSame(stock.socketFactory(), off.socketFactory());
     }
 
-    /** Another class loader's copy has classes of the same name. */
+    /** Another class loader's copy has classes of the same name. It warns once. */
     @Test
     void aSecondCopyStaysOff() throws Exception {
         ClassLoader own = OnewriteOkHttp.class.getClassLoader();
@@ -128,8 +129,13 @@ class OnewriteOkHttpTest implements AppliedTwice {
         OkHttpClient first =
                 OnewriteOkHttp.create().apply(new OkHttpClient.Builder()).build();
         OkHttpClient.Builder builder = first.newBuilder();
-        type.getMethod("apply", OkHttpClient.Builder.class)
-                .invoke(type.getMethod("create").invoke(null), builder);
+        try (Warnings warnings = new Warnings()) {
+            for (int i = 0; i < 2; i++) {
+                type.getMethod("apply", OkHttpClient.Builder.class)
+                        .invoke(type.getMethod("create").invoke(null), builder);
+            }
+            assertEquals(1, warnings.texts().size(), warnings.texts()::toString);
+        }
         assertSame(first.socketFactory(), builder.build().socketFactory());
     }
 
