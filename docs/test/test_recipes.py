@@ -131,6 +131,7 @@ EXPECTED = {word for name, one in METRICS.items() for word in (name, *one["attri
 #: httpx writes head and body apart, as in stock; it sets TCP_NODELAY itself.
 TIMED_ALONE = {"httpx", "openai"}
 EACH = {
+    "context": r"order 17 \d+",
     "logs": r'"status": 200',
     "logs-ruby": r'"status":200',
     "logs-node": r'"status":200',
