@@ -131,19 +131,31 @@ def _ratio(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _costs(found: Jmh) -> Table:
-    rows = []
-    for row in found.rows:
-        benchmark = BENCHMARKS[row["benchmark"]]
-        noise = found.noise(row["benchmark"])
+    """A row per benchmark, in which the variants are columns."""
+    table = []
+    for name in dict.fromkeys(row["benchmark"] for row in found.rows):
+        noise = found.noise(name)
         if noise is None or noise > MOST_ERROR:
             continue
-        of = _ratio(row)
-        ratio = "1" if row["variant"] == STOCK else f"{of['ratio']:.2f} ({of['min']:.2f}–{of['max']:.2f})"
-        where = [f"{benchmark.library}, {benchmark.request}", SHOWN.get(row["variant"], row["variant"]), ratio]
-        figures = [f"{median(row['cpu_us']):.0f}", f"{median(row['bytes']):.0f}", f"{median(row['p50_us']):.0f}"]
-        rows.append([*where, *figures, str(len(row["ratios"])), str(of["n"])])
-    headings = ("request", "client", "CPU beside stock", "CPU, µs", "bytes allocated", "p50, µs", "rounds", "turns")
-    return Table(headings, rows)
+        of = {row["variant"]: row for row in found.rows if row["benchmark"] == name}
+        line = [f"{BENCHMARKS[name].library}, {BENCHMARKS[name].request}", f"{median(of[STOCK]['cpu_us']):.0f} µs"]
+        line += [_ratio_text(of.get(variant)) for variant in NETTY[1:]]
+        more = [_bytes(of.get(variant), of[STOCK]) for variant in NETTY[2:]]
+        turns = _ratio(of[STOCK])["n"]
+        table.append([*line, "/".join(more), f"{turns} in {len(of[STOCK]['ratios'])}"])
+    variants = [SHOWN.get(variant, variant) for variant in NETTY[1:]]
+    return Table(("request", "stock", *variants, "bytes more", "turns in rounds"), table)
+
+
+def _ratio_text(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    of = _ratio(row)
+    return f"{of['ratio']:.2f} ({of['min']:.2f}–{of['max']:.2f})"
+
+
+def _bytes(row: Mapping[str, Any] | None, stock: Mapping[str, Any]) -> str:
+    return "-" if row is None else f"{median(row['bytes']) - median(stock['bytes']):.0f}"
 
 
 def _stall(found: Jmh) -> Table:
@@ -171,16 +183,18 @@ def _notes(found: Jmh) -> list[str]:
 
 
 COST = (
-    "What a POST costs in Java, by JMH: CPU of the client's Java threads for one request on a kept connection over "
-    "loopback. *CPU beside stock* divides a turn by stock's turn (1 = no cost): the median of all turns and, in "
-    "brackets, the lowest and the highest median of a round. A round has a new fork of each client, and a turn lasts "
-    "100 ms. *stock again* measures stock twice: its distance from 1 is noise. *on_timing* has a hook. *OpenTelemetry* "
-    "is its instrumentation of Netty, on stock, with an SDK that has a span processor and a meter and exports nothing. "
-    "Netty's pool is FixedChannelPool; fifty callers are fifty asynchronous requests at once."
+    "The table shows what a POST costs in Java, by JMH: CPU of the client's Java threads for one request on a kept "
+    "connection over loopback. *stock* is its CPU; the next columns divide a turn of the variant by stock's turn (1 "
+    "= no cost): the median of all turns and, in brackets, the lowest and the highest median of a round. A turn "
+    "lasts 100 ms, and a round has a new fork of each variant. *stock again* measures stock twice: its distance "
+    "from 1 is noise. *on_timing* has a hook. *OpenTelemetry* is its instrumentation of Netty, on stock, with an "
+    "SDK that has a span processor and a meter and exports nothing. *bytes more* are allocated by onewrite, "
+    "on_timing and OpenTelemetry. Netty's pool is FixedChannelPool; fifty callers are fifty asynchronous requests "
+    "at once."
 )
 STALL = (
-    "The stall itself, by JMH's SampleTime: a POST of Netty through HAProxy with `option http-buffer-request`, head "
-    "and body flushed apart. In brackets stand the lowest and the highest round."
+    "The second table shows the stall itself, by JMH's SampleTime: a POST of Netty through HAProxy with `option "
+    "http-buffer-request`, head and body flushed apart. In brackets stand the lowest and the highest round."
 )
 
 

@@ -12,18 +12,21 @@ from pathlib import Path
 from onewrite_bench.paths import BENCH, REPOSITORY
 from onewrite_bench.report import costs, jmh, pages
 from onewrite_bench.report.table import READING, Table, of_cells, of_rates, of_records, sample
-from onewrite_bench.scenario import names
+from onewrite_bench.scenario import load, names
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Run, Verdict
 
-__all__ = ["collect", "markdown", "publish", "save", "step_summary", "text", "write"]
+__all__ = ["VERDICT_ALONE", "collect", "markdown", "publish", "save", "step_summary", "text", "write"]
 
 KEPT = BENCH / "results"
 """The raw results behind RESULTS.md and the pages, one JSON file per scenario."""
 
 MADE = {"demo", "jmh"}
 """JSON files in a folder of results that are not a scenario's run."""
+
+VERDICT_ALONE = {"writers", "nagle-base"}
+"""Scenarios whose rows all show what the others show: RESULTS.md has their verdict."""
 
 OPENING = f"""# Results
 
@@ -75,8 +78,10 @@ def body(run: Run) -> str:
 
 
 def markdown(run: Run) -> str:
-    parts = [f"## {run.scenario}: {run.title}", " ".join([*run.story.split(), *_where(run).split()])]
-    parts += [f"Skipped: {run.skipped}."] if run.skipped else [body(run)]
+    parts = [f"## {run.scenario}: {run.title}", " ".join([*_story(run).split(), *_where(run).split()])]
+    parts += (
+        [f"Skipped: {run.skipped}."] if run.skipped else [_origin(run) if run.scenario in VERDICT_ALONE else body(run)]
+    )
     if run.rates:
         parts.append(RATES)
     parts += _notes(run)
@@ -85,6 +90,11 @@ def markdown(run: Run) -> str:
     verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean."] if run.verdicts else []
     parts.append("\n".join(verdicts + [f"- {line.group}: {_word(line)}: {line.text}" for line in unclean]))
     return "\n\n".join(part for part in parts if part)
+
+
+def _story(run: Run) -> str:
+    """The story as the scenario tells it now; that of the run where the scenario is somebody's own file."""
+    return load(run.scenario).story if run.scenario in names() else run.story
 
 
 def _where(run: Run) -> str:

@@ -54,10 +54,8 @@ final class NettyClient implements AutoCloseable {
         this.body = new byte[size];
         this.apart = apart;
         this.sdk = variant == Variant.openTelemetry ? Variant.sdk() : null;
-        Bootstrap bootstrap = new Bootstrap()
-                .group(group)
-                .channel(NioSocketChannel.class)
-                .remoteAddress("127.0.0.1", port);
+        Bootstrap bootstrap =
+                new Bootstrap().group(group).channel(NioSocketChannel.class).remoteAddress("127.0.0.1", port);
         if (variant.isOnewrite()) {
             OnewriteNetty onewrite = variant.hooked(OnewriteNetty.create());
             onewrite.apply(bootstrap);

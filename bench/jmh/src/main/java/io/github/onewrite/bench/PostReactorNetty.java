@@ -36,8 +36,9 @@ public class PostReactorNetty extends Turns {
     @Setup
     public void open() throws IOException {
         HttpClient stock = HttpClient.create();
-        HttpClient client =
-                variant.isOnewrite() ? variant.hooked(OnewriteReactorNetty.create()).apply(stock) : stock;
+        HttpClient client = variant.isOnewrite()
+                ? variant.hooked(OnewriteReactorNetty.create()).apply(stock)
+                : stock;
         byte[] body = new byte[size];
         post = client.headers(headers -> headers.set("Content-Length", size))
                 .post()
