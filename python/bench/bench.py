@@ -1,4 +1,6 @@
-"""CPU of the client process per request, beside urllib3: 200-byte and 20 kB POSTs on one connection over loopback.
+"""CPU of the client process per request, beside urllib3: POSTs of 200 bytes (also over TLS) and of 20 kB, and GETs.
+
+On one connection over loopback.
 
 Each variant is a process, warmed until two halves of a round agree within 2 %. The variants take turns, round by round.
 A ratio is the median over the rounds of a variant's figure divided by that of stock in the same round. Stock runs
@@ -23,6 +25,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import typing
 
@@ -37,6 +40,7 @@ SECTIONS = (
     ("direct", 200, (*VARIANTS, SPANS)),
     ("proxy", 200, VARIANTS),
     ("direct", 20_000, VARIANTS),
+    ("TLS", 200, VARIANTS),
     ("GET", 0, VARIANTS),
     ("requests", 200, (*VARIANTS, SPANS)),
 )
@@ -70,7 +74,7 @@ def prepare(variant: str, route: str) -> None:
     onewrite.install(on_timing=hook if variant == "on_timing" else None)
 
 
-def work(variant: str, route: str, size: str, server: str) -> None:
+def work(variant: str, route: str, size: str, server: str, authority: str) -> None:
     """Be a client: for each number on stdin send as many requests; print the CPU per request in ns."""
     prepare(variant, route)
     if route == "proxy":
@@ -78,7 +82,7 @@ def work(variant: str, route: str, size: str, server: str) -> None:
         http: typing.Any = urllib3.ProxyManager(server, socket_options=NODELAY)
         url = "http://example.test/a?b=c"
     else:
-        http, url = urllib3.PoolManager(), f"{server}a?b=c"
+        http, url = urllib3.PoolManager(ca_certs=authority or None), f"{server}a?b=c"
     send, content, status = http.request, "body", "status"
     if route == "requests":
         import requests
@@ -132,8 +136,14 @@ def line_of(process: subprocess.Popen[str], question: str = "") -> str:
 
 def measure(route: str, size: int, variants: tuple[str, ...], rounds: int, requests: int) -> dict[str, list[float]]:
     with contextlib.ExitStack() as stack:
-        url = f"http://127.0.0.1:{line_of(stack.enter_context(started(HERE.parent / 'origin.py')))}/"
-        clients = {name: stack.enter_context(started(HERE, "--work", name, route, size, url)) for name in variants}
+        scheme, authority = "http", ""
+        if route == "TLS":
+            scheme, authority = "https", f"{stack.enter_context(tempfile.TemporaryDirectory())}/ca.pem"
+        origin = stack.enter_context(started(HERE.parent / "origin.py", *(("--tls", authority) if authority else ())))
+        url = f"{scheme}://127.0.0.1:{line_of(origin)}/"
+        clients = {
+            name: stack.enter_context(started(HERE, "--work", name, route, size, url, authority)) for name in variants
+        }
         for process in clients.values():
             assert line_of(process) == "ready"
         found: dict[str, list[float]] = {name: [] for name in variants}
@@ -145,7 +155,7 @@ def measure(route: str, size: int, variants: tuple[str, ...], rounds: int, reque
 
 
 def suffix_of(route: str, size: int) -> str:
-    how = {"direct": "", "proxy": ", through a proxy", "GET": ", GET", "requests": ", requests"}[route]
+    how = {"direct": "", "proxy": ", through a proxy", "TLS": ", TLS", "GET": ", GET", "requests": ", requests"}[route]
     return how + (f", {size // 1000} kB" if size > 200 else "")
 
 
@@ -176,7 +186,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--requests", type=int, default=200, help="requests per round")
     parser.add_argument("--write", action="store_true", help="write RESULTS.md and results.json beside this file")
-    parser.add_argument("--work", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--work", nargs=5, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.work:
         work(*arguments.work)

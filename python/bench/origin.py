@@ -1,9 +1,14 @@
-"""The server of the bench: answers each request with two bytes, in one write."""
+"""The server of the bench: answers each request with two bytes, in one write. With ``--tls FILE`` over TLS.
+
+It prints its port. FILE gets the certificate of its authority.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
+import sys
 import threading
 
 ANSWER = (
@@ -26,9 +31,22 @@ def complete(data: bytes) -> int:
     return len(head) + 4 + size if len(rest) >= size else 0
 
 
-def serve(sock: socket.socket) -> None:
+def context_for(authority: str) -> ssl.SSLContext:
+    """Make a certificate for localhost, and write that of its authority to a file."""
+    import trustme
+
+    made = trustme.CA()
+    made.cert_pem.write_to_path(authority)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def serve(sock: socket.socket, context: ssl.SSLContext | None) -> None:
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     data = b""
+    if context is not None:
+        sock = context.wrap_socket(sock, server_side=True)
     with sock, contextlib.suppress(ConnectionResetError):  # some clients leave without a word
         while received := sock.recv(65536):
             data += received
@@ -38,10 +56,11 @@ def serve(sock: socket.socket) -> None:
 
 
 def main() -> None:
+    context = context_for(sys.argv[2]) if sys.argv[1:2] == ["--tls"] else None
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     print(listener.getsockname()[1], flush=True)
     while True:
-        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+        threading.Thread(target=serve, args=(listener.accept()[0], context), daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def recorded() -> list[onewrite.Record]:
     return records
 
 
-@pytest.fixture(params=["own", "installed"])
+@pytest.fixture(params=[pytest.param("own", marks=pytest.mark.nightly), "installed"])
 def library(request: pytest.FixtureRequest) -> typing.Any:
     """onewrite's names, or urllib3's under install()."""
     if request.param == "own":

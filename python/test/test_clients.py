@@ -23,6 +23,7 @@ requests = pytest.importorskip("requests")
 import onewrite.requests  # noqa: E402 - needs requests
 
 ROUNDS = 8
+nightly = pytest.mark.nightly
 
 
 def one_segment(server: Tap, count: int = ROUNDS) -> None:
@@ -150,8 +151,9 @@ def kubernetes(server: Tap) -> typing.Callable[[], object]:
     return lambda: api.create_namespaced_config_map("default", body)
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("make", [dynamodb, elastic, docker, kubernetes])
+@pytest.mark.parametrize(
+    "make", [dynamodb, *(pytest.param(one, marks=nightly) for one in (elastic, docker, kubernetes))]
+)
 def test_clients_that_others_have_built(make: typing.Any, aws: typing.Any, tap: typing.Any) -> None:
     json = ("200 OK", "Content-Type: application/json", "X-Elastic-Product: Elasticsearch")
     server = tap(lambda peer, seen: peer.send(reply(b"" if seen.line.startswith("PUT") else b"{}", *json)))
@@ -191,8 +193,9 @@ print(len(records))
 """
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("when", ["before", "inside", "installed"])
+@pytest.mark.parametrize(
+    "when", [pytest.param("before", marks=nightly), pytest.param("inside", marks=nightly), "installed"]
+)
 def test_vcrpy_records_and_plays(when: str, tap: typing.Any, tmp_path: typing.Any) -> None:
     """Also with own classes, imported before the cassette or inside it."""
     pytest.importorskip("vcr")
@@ -231,9 +234,10 @@ assert len(records) == 9 and all(one.outcome == "ok" for one in records)
 """
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("tls", [False, True])
-@pytest.mark.parametrize("kind", ["gevent", "eventlet", "pyopenssl"])
+@pytest.mark.parametrize("tls", [pytest.param(False, marks=nightly), True])
+@pytest.mark.parametrize(
+    "kind", ["gevent", pytest.param("eventlet", marks=nightly), pytest.param("pyopenssl", marks=nightly)]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_sockets_of_gevent_eventlet_and_pyopenssl(kind: str, tls: bool, tap: typing.Any, authority: typing.Any) -> None:
     pytest.importorskip({"pyopenssl": "OpenSSL"}.get(kind, kind))

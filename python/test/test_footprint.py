@@ -178,7 +178,14 @@ def run(program: str, tap: typing.Callable[..., Tap]) -> subprocess.CompletedPro
 
 
 @pytest.mark.parametrize(
-    "program", [PROCESS, SWITCHED_OFF, CALLS, OBJECTS, IDLE], ids=lambda program: program.split()[1]
+    "program",
+    [
+        pytest.param(PROCESS, id="process"),
+        pytest.param(SWITCHED_OFF, id="switched off"),
+        pytest.param(CALLS, id="calls"),
+        pytest.param(OBJECTS, id="objects"),
+        pytest.param(IDLE, id="idle", marks=pytest.mark.nightly),
+    ],
 )
 def test_nothing_else_is_touched(program: str, tap: typing.Any) -> None:
     for package in ("httpx", "requests"):
@@ -187,6 +194,7 @@ def test_nothing_else_is_touched(program: str, tap: typing.Any) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_what_is_left_behind_shows(tap: typing.Any) -> None:
     for package in ("httpx", "requests"):
         pytest.importorskip(package)
@@ -195,6 +203,7 @@ def test_what_is_left_behind_shows(tap: typing.Any) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.nightly
 def test_a_record_that_is_kept_shows(tap: typing.Any) -> None:
     pytest.importorskip("httpx")
     kept = CALLS.replace("install(on_timing=lambda timing: None)", "install(on_timing=[].append)")

@@ -300,7 +300,7 @@ def test_uninstall_while_threads_send_loses_nothing(tap: typing.Any) -> None:
     try:
         for thread in threads:
             thread.start()
-        for _ in range(150):
+        for _ in range(60):
             onewrite.install()
             onewrite.uninstall()
     finally:
@@ -356,7 +356,15 @@ print(tracemalloc.get_traced_memory()[1] >> 20)
 """
 
 
-@pytest.mark.parametrize(("kind", "tls"), [("gevent", False), ("gevent", True), ("plain", False), ("pyopenssl", True)])
+@pytest.mark.parametrize(
+    ("kind", "tls"),
+    [
+        pytest.param("gevent", False, marks=pytest.mark.nightly),
+        ("gevent", True),
+        pytest.param("plain", False, marks=pytest.mark.nightly),
+        ("pyopenssl", True),
+    ],
+)
 def test_a_large_body_is_not_copied(kind: str, tls: bool, tap: typing.Any, authority: typing.Any) -> None:
     server = tap(tls=tls)
     peaks = {}

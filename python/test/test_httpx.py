@@ -26,7 +26,8 @@ RUNTIMES = ("blocking", "asyncio", "trio")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"
 
 
-@pytest.fixture(params=["httpx", "httpx2"])
+# The SDKs of language models run over httpx2.
+@pytest.fixture(params=["httpx", pytest.param("httpx2", marks=pytest.mark.nightly)])
 def library(request: pytest.FixtureRequest) -> typing.Any:
     return pytest.importorskip(request.param)
 

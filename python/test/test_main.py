@@ -53,7 +53,7 @@ print(sys.argv)
 """
 
 
-@pytest.mark.parametrize("how", ["script", "module", "zip file", "folder"])
+@pytest.mark.parametrize("how", ["script", "module", "zip file", pytest.param("folder", marks=pytest.mark.nightly)])
 def test_run_starts_a_program(how: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "beside.py").touch()
@@ -87,7 +87,7 @@ for _ in range(3):
 """
 
 
-@pytest.mark.parametrize("kind", ["gevent", "eventlet"])
+@pytest.mark.parametrize("kind", ["gevent", pytest.param("eventlet", marks=pytest.mark.nightly)])
 def test_a_program_that_patches_the_standard_library_first(
     kind: str, tap: typing.Any, authority: typing.Any, tmp_path: pathlib.Path
 ) -> None:
@@ -152,7 +152,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["fork", "spawn", pytest.param("forkserver", marks=pytest.mark.nightly)])
 def test_install_in_each_worker_of_multiprocessing(method: str, tap: typing.Any, tmp_path: pathlib.Path) -> None:
     """The recipe of docs/recipes.md."""
     (tmp_path / "workers.py").write_text(WORKERS)

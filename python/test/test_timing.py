@@ -117,7 +117,7 @@ FAILURES: dict[str, tuple[bytes, str, str, int | None]] = {
 }
 
 
-@pytest.mark.parametrize("retries", [False, 1])
+@pytest.mark.parametrize("retries", [False, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("preload", [True, False])
 @pytest.mark.parametrize("kind", FAILURES)
 def test_failures(

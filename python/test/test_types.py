@@ -62,7 +62,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.drawn
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("checker", COMMANDS)
 def test_a_program_is_accepted_and_each_mistake_in_it_found(checker: str, tmp_path: pathlib.Path) -> None:

@@ -115,7 +115,7 @@ if not _base.IS_1:  # 1.26 asks for an answer twice: first with an argument of P
     ]
 
 
-@pytest.fixture(params=["functools", "wrapt"])
+@pytest.fixture(params=[pytest.param("functools", marks=pytest.mark.nightly), "wrapt"])
 def kind(request: pytest.FixtureRequest) -> str:
     """How a tracer wraps: by a function, or by a wrapt proxy, which equals what it wraps and has to be bound."""
     if request.param == "wrapt":
@@ -183,7 +183,7 @@ for http in (own, urllib3.PoolManager()):
 """
 
 
-@pytest.mark.parametrize("what", ["create_connection", "_new_conn"])
+@pytest.mark.parametrize("what", [pytest.param("create_connection", marks=pytest.mark.nightly), "_new_conn"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_pinned_address_is_never_looked_up(when: str, what: str, tap: typing.Any) -> None:
     """Guards against DNS rebinding and against requests to internal networks replace these functions."""

@@ -113,7 +113,6 @@ def propagated(played: Played) -> int:
     return carried
 
 
-@pytest.mark.drawn
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 @pytest.mark.parametrize("order", ORDERS)
