@@ -8,7 +8,7 @@ import * as undici from 'undici'
 import { Agent, hookFailures, HttpAgent } from '../src/index.js'
 import { until } from './support/record.js'
 import { runScript } from './support/script.js'
-import { answerOk, startServer } from './support/server.js'
+import { answerOk, CLOSED_PORT, startServer } from './support/server.js'
 
 const throwing = (names) => Object.create(Error.prototype, Object.fromEntries(names.map((name) => [name, { get () { throw new Error('no') } }])))
 const trap = () => { throw new Error('no') }
@@ -211,6 +211,21 @@ test('with a hook no resource is left that context managers on async_hooks keep'
     console.log(JSON.stringify([stock, await kept(new Agent(hooks), new HttpAgent({ keepAlive: true, ...hooks }))]))
     process.exit()`, { args: ['--expose-gc'] })
   assert.ok(ours < stock + 100, `${ours} beside ${stock}`)
+})
+
+test('a hook may send over the dispatcher of a request that failed', async () => {
+  let sent = 0
+  /** @type {any[]} */
+  const errors = []
+  // Stock fails a request by an assertion of its own where it is sent within the call that fails others.
+  const onTiming = () => { if (sent++ < 3) call().catch((error) => errors.push(error.code)) }
+  const agent = new Agent({ connections: 1, onTiming })
+  const call = () => undici.request(`http://127.0.0.1:${CLOSED_PORT}/`, { dispatcher: agent })
+  const calls = Array.from({ length: 3 }, call)
+  await Promise.allSettled(calls)
+  await until(() => errors.length === 3)
+  assert.deepEqual(errors, ['ECONNREFUSED', 'ECONNREFUSED', 'ECONNREFUSED'])
+  await agent.destroy()
 })
 
 test('a caller may abort with any value', async () => {
