@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import statistics
@@ -12,6 +13,7 @@ import pytest
 from onewrite_lab import certificates
 from onewrite_lab.probe import Probe, request_pieces
 from onewrite_lab.servers.children import Children
+from onewrite_lab.servers.haproxy import HAProxy
 from onewrite_lab.tap import Tap
 from snippets import ROOT, TIMES, blocks, exchanges
 
@@ -45,3 +47,56 @@ def test_the_marked_lines_end_the_stall(name: str, language: str, code: str, tmp
     stalled = arrival_ns(language, MARK.sub("", code), tmp_path / "stalls")
     cured = arrival_ns(language, code, tmp_path / "cured")
     assert cured < SHARE * stalled, (cured, stalled)
+
+
+HAPROXY = """
+defaults
+    mode http
+    timeout connect 10s
+    timeout client 30s
+    timeout server 30s
+frontend waits
+    bind fd@${FD_STALLS}
+    option http-buffer-request
+    default_backend origin
+frontend plain
+    bind fd@${FD_CURED}
+    default_backend origin
+backend origin
+    server origin 127.0.0.1:${ORIGIN_PORT}
+"""
+
+
+def split_post_ns(port: int, *, nodelay: bool) -> float:
+    """The median time of POSTs that leave in two writes, a moment apart, as on a network."""
+    pieces = request_pieces(f"http://127.0.0.1:{port}/", b"x" * 200, writes=2)
+    with contextlib.closing(Probe(("127.0.0.1", port), nodelay=nodelay)) as probe:
+        return statistics.median(probe.exchange(pieces, gap_s=0.001).total_ns for _ in range(TIMES))
+
+
+@pytest.mark.nightly
+def test_without_a_rule_that_waits_for_the_body_haproxy_does_not_stall(tmp_path: Path) -> None:
+    if not shutil.which("haproxy"):
+        pytest.skip("haproxy is not installed")
+    configuration = tmp_path / "haproxy.cfg"
+    configuration.write_text(HAPROXY)
+    with Tap() as origin, Children(tmp_path) as children:
+        ports = HAProxy(children, configuration, {"ORIGIN_PORT": str(origin.port)}).ports
+        assert split_post_ns(ports["cured"], nodelay=False) < SHARE * split_post_ns(ports["stalls"], nodelay=False)
+
+
+@pytest.mark.nightly
+def test_socat_with_nodelay_does_not_stall_behind_itself(tmp_path: Path) -> None:
+    if not (socat := shutil.which("socat")):
+        pytest.skip("socat is not installed")
+    times = []
+    with Tap(delay_acks=True) as origin:
+        for option in (",nodelay", ""):
+            command = [socat, "-d", "-d", "TCP-LISTEN:0,bind=127.0.0.1,fork", f"TCP:127.0.0.1:{origin.port}{option}"]
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as relay:
+                try:
+                    port = next(int(found[1]) for line in relay.stderr or () if (found := re.search(r"listening on .*:(\d+)$", line)))
+                    times.append(split_post_ns(port, nodelay=True))
+                finally:
+                    relay.terminate()
+    assert times[0] < SHARE * times[1], times

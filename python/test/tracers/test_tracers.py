@@ -29,14 +29,6 @@ PYTHON = HERE.parent.parent / ".venv-tracers" / "bin" / "python"
 ORDERS = ("tool-first", "onewrite-first")
 WAYS = [("installed", "plain"), ("installed", "hooks"), ("own", "plain"), ("own", "hooks")]
 
-PAGE = HERE.parents[2] / "docs" / "tracers.md"
-PINNED = HERE.parents[1] / "requirements-tracers.txt"
-#: Packages of the tools that are named otherwise.
-PACKAGES = {
-    "opentelemetry-urllib3": "opentelemetry-instrumentation-urllib3",
-    "opentelemetry-requests": "opentelemetry-instrumentation-requests",
-}
-
 Scenario = tuple[str, str, str, str]
 
 
@@ -150,12 +142,3 @@ def test_as_with_stock(tool: str, order: str, way: tuple[str, str], played: typi
 def headers(seen: Seen) -> list[str]:
     """The names of a request's headers, as they came."""
     return [line.partition(b":")[0].decode() for line in seen.head.split(b"\r\n")[1:] if line]
-
-
-def test_the_page_names_what_is_tested() -> None:
-    section = PAGE.read_text().partition("\n## Python\n")[2].partition("\n## ")[0]
-    tools = re.findall(r"`([\w-]+)` (\d[\w.]*\w)", section)
-    pinned = dict(line.split("==") for line in PINNED.read_text().splitlines())
-    packages = {PACKAGES.get(tool, tool): tool for tool in TOOLS}
-
-    assert dict(tools) == {package: pinned[package] for package in packages}
