@@ -77,6 +77,7 @@ class Parameters:
     rounds: int = 5
     requests: int = 12
     fresh: int = 0
+    side_by_side: bool = False  # several groups at a time: a long scenario whose figures nobody compares
     rates: dict[str, Any] | None = None
     distances: tuple[dict[str, Any], ...] = ()
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from onewrite_bench.paths import BENCH, REPOSITORY
 from onewrite_bench.report import costs, jmh, pages
-from onewrite_bench.report.table import READING, Table, of_cells, of_rates, of_records, sample
+from onewrite_bench.report.table import READING, Table, ms, of_cells, of_rates, of_records, sample
 from onewrite_bench.scenario import load, names
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.judge import FAULTS
 from onewrite_bench.verdict.results import Run, Verdict
 
-__all__ = ["VERDICT_ALONE", "collect", "markdown", "publish", "save", "step_summary", "text", "write"]
+__all__ = ["collect", "markdown", "publish", "save", "step_summary", "text", "write"]
 
 KEPT = BENCH / "results"
 """The raw results behind RESULTS.md and the pages, one JSON file per scenario."""
@@ -25,8 +25,8 @@ KEPT = BENCH / "results"
 MADE = {"demo", "jmh"}
 """JSON files in a folder of results that are not a scenario's run."""
 
-VERDICT_ALONE = {"writers", "nagle-base"}
-"""Scenarios whose rows all show what the others show: RESULTS.md has their verdict."""
+VERDICT_ALONE = {"writers", "nagle-base", "proxy-env", "okhttp-bodies", "okhttp-tls"}
+"""Scenarios whose rows all show the same: RESULTS.md has them in one sentence."""
 
 OPENING = f"""# Results
 
@@ -52,8 +52,11 @@ PHASES = (
 )
 
 
-def tables(run: Run) -> list[Table]:
-    made = [of_cells(run.cells)] if run.cells else []
+def tables(run: Run, whole: bool = True) -> list[Table]:
+    """The tables of a run; not `whole`, those of raw sockets alone where there are any."""
+    raw = {cell.group for cell in run.cells if cell.role == "control" and cell.language == "raw"}
+    cells = [cell for cell in run.cells if whole or not raw or cell.group in raw]
+    made = [of_cells(cells)] if cells else []
     made += [of_rates(run.rates)] if run.rates else []
     return made + ([of_records(run.records)] if run.records else [])
 
@@ -74,7 +77,7 @@ def text(run: Run) -> str:
 
 def body(run: Run) -> str:
     """The tables of a run, and what a reader needs to judge them."""
-    return "\n\n".join([*(table.markdown() for table in tables(run)), _origin(run)])
+    return "\n\n".join([*(table.markdown() for table in tables(run, whole=False)), _origin(run)])
 
 
 def markdown(run: Run) -> str:
@@ -87,9 +90,20 @@ def markdown(run: Run) -> str:
     parts += _notes(run)
     unclean = [line for line in run.verdicts if line.state != "clean"]
     clean = len(run.verdicts) - len(unclean)
-    verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean."] if run.verdicts else []
+    verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean{_medians(run)}."] if run.verdicts else []
     parts.append("\n".join(verdicts + [f"- {line.group}: {_word(line)}: {line.text}" for line in unclean]))
     return "\n\n".join(part for part in parts if part)
+
+
+def _medians(run: Run) -> str:
+    """The medians of a scenario without a table, of all its rows where the control must stall."""
+    if run.scenario not in VERDICT_ALONE:
+        return ""
+    ranges = []
+    for role in ("control", "adapter"):
+        medians = [cell.p50_us for cell in run.cells if cell.role == role and cell.stalls and cell.measured]
+        ranges.append(f"{ms(min(medians, default=None))} to {ms(max(medians, default=None))} ms")
+    return f"; the controls' medians are {ranges[0]}, theirs {ranges[1]}"
 
 
 def _story(run: Run) -> str:

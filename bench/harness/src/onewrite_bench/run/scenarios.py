@@ -111,7 +111,7 @@ def _all(plans: Sequence[Scenario], commands: Sequence[str], options: argparse.N
 def _one(plan: Scenario, command: str, options: argparse.Namespace, console: Console) -> int:
     """Run one scenario, show and keep its result, and write the report anew: a later failure loses nothing."""
     try:
-        lanes = LANES if plan.name in report.VERDICT_ALONE else options.lanes
+        lanes = LANES if plan.parameters.side_by_side else options.lanes
         run = execute(plan, console, command, drivers.chosen(options.languages), options.generators, lanes)
     except (BenchError, OSError) as error:
         # One scenario that cannot run does not stop the others.
