@@ -25,7 +25,10 @@ LATE_S = 0.001
 def generate(
     url: str, rate: int, connections: int, seconds: int, warmup: int, method: str, body_bytes: int
 ) -> dict[str, Any]:
-    """Send `rate` requests per second for `warmup` and `seconds`, and wait for all answers."""
+    """Send `rate` requests per second for `warmup` and `seconds`, and wait for the answers to those that were sent.
+
+    A client that is overloaded does not get what is due by the end, as with wrk2.
+    """
     numbers = iter(range(rate * (warmup + seconds)))
     lock = threading.Lock()
     latencies_us: list[int] = []
@@ -34,6 +37,7 @@ def generate(
     counted: list[float] = []
     pieces = request_pieces(url, b"x" * body_bytes, method)
     started = time.monotonic()
+    ends = started + warmup + seconds
 
     def caller() -> None:
         nonlocal late_sends
@@ -41,7 +45,7 @@ def generate(
         while True:
             with lock:
                 number = next(numbers, None)
-            if number is None:
+            if number is None or time.monotonic() > ends:
                 return
             due = started + number / rate
             left = due - time.monotonic()

@@ -56,13 +56,15 @@ final class NettyClient implements AutoCloseable {
         this.sdk = variant == Variant.openTelemetry ? Variant.sdk() : null;
         Bootstrap bootstrap =
                 new Bootstrap().group(group).channel(NioSocketChannel.class).remoteAddress("127.0.0.1", port);
+        if (apart) { // the user's own setting, which the adapter leaves alone
+            bootstrap.option(ChannelOption.TCP_NODELAY, false);
+        }
         if (variant.isOnewrite()) {
             OnewriteNetty onewrite = variant.hooked(OnewriteNetty.create());
             onewrite.apply(bootstrap);
             pool = onewrite.wrap(pool(bootstrap, onewrite.wrap(handler())), "http://127.0.0.1:" + port);
         } else {
-            // The adapter sets TCP_NODELAY itself, and would leave this one alone.
-            pool = pool(apart ? bootstrap.option(ChannelOption.TCP_NODELAY, false) : bootstrap, handler());
+            pool = pool(bootstrap, handler());
         }
     }
 
