@@ -181,6 +181,23 @@ def test_tls_names_and_proxies_that_fail(tap: typing.Any, recorded: list[onewrit
     assert not any("secret" in str(one.to_dict()) + str(one) for one in recorded)
 
 
+def test_a_body_that_uses_a_connection_of_its_own(tap: typing.Any, recorded: list[onewrite.Record]) -> None:
+    server, other = tap(), tap(lambda peer, seen: peer.send(reply(b"", "404 Not Found")))
+
+    def body() -> typing.Iterator[bytes]:
+        conn = urllib3.connection.HTTPConnection("127.0.0.1", other.port)
+        conn.request("GET", "/")
+        yield str(conn.getresponse().status).encode()
+        conn.close()
+
+    urllib3.PoolManager().request("POST", server.url(), body=body(), chunked=True)
+    (record,) = recorded
+    assert (record.status, record.bytes_received) == (200, 2)
+    assert names(record) == NEW
+    assert other.seen
+    assert server.seen[0].body == b"404"
+
+
 def test_a_proxy_is_named(tap: typing.Any, recorded: list[onewrite.Record], authority: typing.Any) -> None:
     server = tap(tls=True, proxy=True)
     http = urllib3.ProxyManager(server.url(), ca_certs=authority.pem)

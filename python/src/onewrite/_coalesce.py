@@ -20,6 +20,10 @@ from ._record import Line
 #: The most bytes that are joined: the plaintext of one TLS record (RFC 8446, 5.1).
 LIMIT = 16384
 
+#: Keywords of ``request`` in urllib3 2.x, and what stands for one that was not given.
+_OPTIONS = ("chunked", "preload_content", "decode_content", "enforce_content_length")
+_UNSET: typing.Final = object()
+
 _BUFFERS = frozenset((bytes, bytearray, memoryview))
 _PIECES = _BUFFERS | {str}
 #: Packages whose sockets take a view of a body: no copy. A class of the user may rely on what urllib3 passes.
@@ -39,15 +43,23 @@ def _is_in_memory(body: typing.Any) -> bool:
 
 
 def request(stock: Function) -> Function:
-    """Wrap ``HTTPConnection.request`` and, in urllib3 1.26, ``request_chunked``: the borders of a request."""
+    """Wrap ``HTTPConnection.request`` and, in urllib3 1.26, ``request_chunked``: the borders of a request.
+
+    Each keyword of the pool's is named: passing on ``**kwargs`` would cost a third of what a request costs here.
+    """
 
     def request(
         self: typing.Any,
         method: typing.Any,
         url: typing.Any,
         body: typing.Any = None,
-        *args: typing.Any,
-        **kwargs: typing.Any,
+        headers: typing.Any = None,
+        *,
+        chunked: typing.Any = _UNSET,
+        preload_content: typing.Any = _UNSET,
+        decode_content: typing.Any = _UNSET,
+        enforce_content_length: typing.Any = _UNSET,
+        **more: typing.Any,
     ) -> None:
         link = self._onewrite
         if link is None or link.owner != id(self):
@@ -66,7 +78,21 @@ def request(stock: Function) -> Function:
                 if hold:
                     holding.add(link)
                     link.held = b"" if scope.coalesce else None  # asked again: see uninstall()
-                stock(self, method, url, body, *args, **kwargs)
+                if (
+                    chunked is _UNSET
+                    or preload_content is _UNSET
+                    or decode_content is _UNSET
+                    or enforce_content_length is _UNSET
+                    or more
+                ):  # called by somebody else than a pool of urllib3 2.x
+                    options = (chunked, preload_content, decode_content, enforce_content_length)
+                    more |= {name: value for name, value in zip(_OPTIONS, options, strict=True) if value is not _UNSET}
+                    stock(self, method, url, body, headers, **more)
+                else:
+                    stock(
+                        self, method, url, body, headers, chunked=chunked, preload_content=preload_content,
+                        decode_content=decode_content, enforce_content_length=enforce_content_length,
+                    )  # fmt: skip
             finally:
                 if hold:
                     held, link.held = link.held, None
@@ -107,7 +133,8 @@ def send(stock: Function) -> Function:
             elif self.sock is not link.sock:
                 _see_socket(self, link, link.is_prepared)
             # With Expect the body waits for the server.
-            if held is None or type(data) is not bytes or len(data) > LIMIT or b"\nexpect:" in data.lower():
+            is_head = type(data) is bytes and len(data) <= LIMIT
+            if held is None or not is_head or (b"100-" in data and b"\nexpect:" in data.lower()):
                 link.held = None
                 _write(self, link, data)
             else:

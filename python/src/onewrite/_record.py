@@ -88,6 +88,8 @@ class Record:
     _error: BaseException | None = None
     _broken_at = 0
     _returned = False
+    #: Whether its connection waits for the answer: before that, a body may use a connection of its own.
+    _awaited = False
     #: Whether it hangs on a connection.
     is_attached = False
     _idle_since = 0

@@ -196,6 +196,7 @@ def getresponse(stock: Function) -> Function:
         record = link and link.record
         if record is None:
             return stock(self, *args, **kwargs)
+        record._awaited = True
         try:
             response = stock(self, *args, **kwargs)
         except BaseException as error:
@@ -246,7 +247,7 @@ def response_made(stock: Function) -> Function:
 
     def __init__(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> None:
         record, below = current.get(), kwargs.get("original_response")
-        if below is None or record is None or record is BUSY or not record.is_attached or record._below:
+        if below is None or record is None or record is BUSY or not record._awaited or record._below:
             stock(self, *args, **kwargs)
             return
         if not record.response_start:
