@@ -22,7 +22,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
 @Warmup(iterations = 3, time = 100, timeUnit = TimeUnit.MILLISECONDS)
-@Measurement(iterations = 30, time = 100, timeUnit = TimeUnit.MILLISECONDS)
+@Measurement(iterations = 24, time = 100, timeUnit = TimeUnit.MILLISECONDS)
 public class Post extends Turns {
     private static final int CALLERS = 50;
 
@@ -38,7 +38,7 @@ public class Post extends Turns {
     @Setup
     public void open() throws Exception {
         client = new NettyClient(variant, Integer.getInteger("origin"), size, false);
-        for (int i = 0; i < Integer.getInteger("warm", 30_000); i += CALLERS + 1) {
+        for (int i = 0; i < Integer.getInteger("warm", 20_000); i += CALLERS + 1) {
             fiftyCallers();
             oneCaller();
         }

@@ -24,7 +24,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
 @Warmup(iterations = 3, time = 100, timeUnit = TimeUnit.MILLISECONDS)
-@Measurement(iterations = 30, time = 100, timeUnit = TimeUnit.MILLISECONDS)
+@Measurement(iterations = 24, time = 100, timeUnit = TimeUnit.MILLISECONDS)
 public class PostOkHttp extends Turns {
     @Param({"stock", "stockAgain", "onewrite", "onTiming"})
     public Variant variant;
@@ -43,7 +43,7 @@ public class PostOkHttp extends Turns {
                 .url("http://127.0.0.1:" + Integer.getInteger("origin") + "/")
                 .post(RequestBody.create(new byte[size]))
                 .build();
-        for (int i = 0; i < Integer.getInteger("warm", 30_000); i++) {
+        for (int i = 0; i < Integer.getInteger("warm", 20_000); i++) {
             oneCaller();
         }
         join();

@@ -23,7 +23,7 @@ import reactor.netty.http.client.HttpClient;
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
 @Warmup(iterations = 3, time = 100, timeUnit = TimeUnit.MILLISECONDS)
-@Measurement(iterations = 30, time = 100, timeUnit = TimeUnit.MILLISECONDS)
+@Measurement(iterations = 24, time = 100, timeUnit = TimeUnit.MILLISECONDS)
 public class PostReactorNetty extends Turns {
     @Param({"stock", "stockAgain", "onewrite", "onTiming"})
     public Variant variant;
@@ -45,7 +45,7 @@ public class PostReactorNetty extends Turns {
                 .uri("http://127.0.0.1:" + Integer.getInteger("origin") + "/")
                 .send(Mono.fromSupplier(() -> Unpooled.wrappedBuffer(body)))
                 .responseSingle((response, content) -> content.asByteArray());
-        for (int i = 0; i < Integer.getInteger("warm", 30_000); i++) {
+        for (int i = 0; i < Integer.getInteger("warm", 20_000); i++) {
             oneCaller();
         }
         join();
