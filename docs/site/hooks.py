@@ -93,7 +93,7 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
         page.meta["hide"] = ["navigation"]  # the only page of its tab: its columns go to the samples
     folder = posixpath.dirname(page.file.src_uri)
 
-    def mend(found: re.Match[str]) -> str:
+    def adjusted(found: re.Match[str]) -> str:
         before, target, after = found.groups()
         inside = OURS.sub("", target)
         if re.match(r"[a-z]+:|#|/", inside):
@@ -110,4 +110,4 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
         return f"{before}{REPOSITORY}{whole}{'#' + anchor if anchor else ''}{after}"
 
     parts = CODE.split(markdown)
-    return "".join(part if CODE.fullmatch(part) else SOURCE.sub(mend, LINK.sub(mend, part)) for part in parts)
+    return "".join(part if CODE.fullmatch(part) else SOURCE.sub(adjusted, LINK.sub(adjusted, part)) for part in parts)

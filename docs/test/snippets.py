@@ -18,7 +18,7 @@ import pytest
 from onewrite_lab.tap import Answer, Exchange, Script, Tap
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACE = "http://127.0.0.1:8080"
+BASE_URL = "http://127.0.0.1:8080"
 PROXY = "http://127.0.0.1:3128"
 TIMES = 20
 DEADLINE_S = 120
@@ -88,8 +88,8 @@ def node_modules(names: set[str], folder: Path) -> str:
     target.mkdir()
     (target / "onewrite").symlink_to(ROOT / "node")
     for name in sorted(names):
-        places = [place / name for place in (ROOT / "node" / "node_modules", ROOT / "docs" / "test" / "node" / "node_modules")]
-        installed = next((place for place in places if place.is_dir()), None)
+        folders = [one / name for one in (ROOT / "node" / "node_modules", ROOT / "docs" / "test" / "node" / "node_modules")]
+        installed = next((one for one in folders if one.is_dir()), None)
         if installed is None:
             pytest.skip(f"Node's {name} is not installed: make -C docs recipes-setup")
         (target / name).parent.mkdir(exist_ok=True)
@@ -179,14 +179,14 @@ def exchanges(
     """
     # JSON, which SDKs parse
     tap = Tap(Script(answers=[Answer(body={"text": "{}"})]), scheme=scheme, delay_acks=delay_acks)
-    place = PLACE if proxied or PROXY in code else tap.base
+    url = BASE_URL if proxied or PROXY in code else tap.base
     around = around or Around()
-    around = Around(around.before, around.post.replace(PLACE, place), around.end)
+    around = Around(around.before, around.post.replace(BASE_URL, url), around.end)
     if language == "shell":
-        around = Around(around.before.replace(PLACE, place), "", around.end)
+        around = Around(around.before.replace(BASE_URL, url), "", around.end)
     output, errors = folder / "stdout", folder / "stderr"
     try:
-        code = code.replace(PROXY, tap.base).replace(PLACE.replace("http:", "https:"), place).replace(PLACE, place)
+        code = code.replace(PROXY, tap.base).replace(BASE_URL.replace("http:", "https:"), url).replace(BASE_URL, url)
         command = RUNTIMES[language](code, folder, around)
         env = {key: value for key, value in os.environ.items()
                if not key.startswith("ONEWRITE_") and not key.lower().endswith("_proxy")}

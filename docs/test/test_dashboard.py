@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from snippets import PLACE, ROOT, Around, recipe, run
+from snippets import BASE_URL, ROOT, Around, recipe, run
 
 DASHBOARD = json.loads((ROOT / "docs" / "dashboard" / "onewrite.json").read_text())
 RULES_FILE = ROOT / "docs" / "dashboard" / "rules.yml"
@@ -29,7 +29,7 @@ PYTHON = Around(
     "from opentelemetry.exporter.prometheus import PrometheusMetricReader\n"
     "from opentelemetry.sdk.metrics import MeterProvider\n"
     "metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()]))\nhttp = urllib3.PoolManager()\n",
-    post=f'\nhttp.request("POST", "{PLACE}/items", body=b"tea")\n',
+    post=f'\nhttp.request("POST", "{BASE_URL}/items", body=b"tea")\n',
     end="print(prometheus_client.generate_latest().decode())\n",
 )
 NODE = Around(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from onewrite_lab import certificates
-from snippets import LINE, PLACE, ROOT, RUNTIMES, TIMES, Around, recipes, run
+from snippets import BASE_URL, LINE, ROOT, RUNTIMES, TIMES, Around, recipes, run
 
 # The real SDK and a real instrumentation.
 SDK = """
@@ -71,19 +71,19 @@ AROUND = {
     "rails": Around(
         'require "active_support"; require "active_support/notifications"; require "logger"; require "net/http"\n'
         "module Rails; def self.logger = (@logger ||= Logger.new($stdout)); end\n",
-        post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
+        post=f'\nNet::HTTP.post(URI("{BASE_URL}/items"), "x")\n',
     ),
     # The signal switches off, in the process that gets it.
     "rails-switch": Around(end='Process.kill("USR2", Process.pid)\nsleep 0.01 while Onewrite.status[:installed]\nputs "switched off"\n'),
     # Without the setting Boot would start a server, because WebFlux is there.
     "spring-boot": Around('System.setProperty("spring.main.web-application-type", "none");\n'),
-    "opentelemetry": Around(SDK, post=f'\n_session.post("{PLACE}/items", json={{"name": "tea"}})\n', end=EXPORTED),
+    "opentelemetry": Around(SDK, post=f'\n_session.post("{BASE_URL}/items", json={{"name": "tea"}})\n', end=EXPORTED),
     "opentelemetry-ruby": Around(
         'require "net/http"; require "opentelemetry-sdk"; require "opentelemetry-metrics-sdk"\n'
         "OpenTelemetry::SDK.configure\n"
         "READER = OpenTelemetry::SDK::Metrics::Export::InMemoryMetricPullExporter.new\n"
         "OpenTelemetry.meter_provider.add_metric_reader(READER)\n",
-        post=f'\nNet::HTTP.post(URI("{PLACE}/items"), "x")\n',
+        post=f'\nNet::HTTP.post(URI("{BASE_URL}/items"), "x")\n',
         end="READER.pull\nREADER.metric_snapshots.each { |one| p one.name, one.data_points }\n",
     ),
     "opentelemetry-node": Around(NODE_SDK, end=NODE_EXPORTED),
@@ -110,7 +110,7 @@ AROUND = {
     # A form: the stock fetch sends it in several segments.
     "register": Around(
         "const form = () => { const it = new FormData(); it.append('name', 'tea'); return it }\n"
-        f"const answer = await fetch('{PLACE}/items', {{ method: 'POST', body: form() }}); await answer.text()\n"
+        f"const answer = await fetch('{BASE_URL}/items', {{ method: 'POST', body: form() }}); await answer.text()\n"
     ),
 }
 ONCE = {

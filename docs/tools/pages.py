@@ -147,8 +147,8 @@ def unknown(path: Path, line: str, *, span: bool) -> Iterator[str]:
     """The names in a line of code that do not exist."""
     for folder, target in commands(line):
         # `make x` in a part's own page is that part's, or the root's.
-        places = [ROOT / folder, path.parent / folder] if folder else [ROOT, path.parent, *path.parent.parents]
-        if not any(target in targets(place) for place in places if (place / "Makefile").is_file()):
+        folders = [ROOT / folder, path.parent / folder] if folder else [ROOT, path.parent, *path.parent.parents]
+        if not any(target in targets(one) for one in folders if (one / "Makefile").is_file()):
             yield f"make {'-C ' + folder + ' ' if folder else ''}{target}: no such target"
     if span and FILE.fullmatch(line) and "/build/" not in line and not (ROOT / line).exists():
         yield f"{line}: no such file"
