@@ -72,12 +72,8 @@ module Onewrite
       # Why this method: it runs once for each request that is sent, and may connect. It is long because each method call costs.
       def begin_transport(req) # rubocop:disable Metrics
         before = @socket
-        if (timed = TimedIO === before)
-          before.onewrite_leave(nil) if before.onewrite_record # in whose block this one is made, or whose Fiber is not resumed
-          before.onewrite_requests += 1
-          opened = before.onewrite_opened
-          before.onewrite_opened = nil
-        end
+        timed = TimedIO === before
+        opened = before.onewrite_begin if timed
         hooks = Hooks.of(defined?(@onewrite_timing) ? @onewrite_timing : nil)
         return super unless hooks
 

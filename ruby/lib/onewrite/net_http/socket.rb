@@ -44,9 +44,7 @@ module Onewrite
       # @return [Record, nil] of the request under way
       attr_accessor :onewrite_record
       # @return [Record, nil] of the `start` that opened the connection, until its first request
-      attr_accessor :onewrite_opened
-      # @return [Integer] requests begun
-      attr_accessor :onewrite_requests
+      attr_writer :onewrite_opened
       # @return [Array(Integer, Integer), nil] object id of the request that failed here last, and how often it was sent again
       attr_reader :onewrite_failed
 
@@ -61,6 +59,16 @@ module Onewrite
         resend + 1 if id == request.object_id
       end
 
+      # A request begins. One that is still under way has it in its block, or its Fiber is not resumed.
+      # @return [Record, nil] of the `start` that opened the connection for this request
+      def onewrite_begin
+        onewrite_leave(nil) if @onewrite_record
+        @onewrite_requests += 1
+        opened = @onewrite_opened
+        @onewrite_opened = nil
+        opened
+      end
+
       # It carries the request from now on.
       # @param idle_since [Float, Time, nil] as the library keeps it: seconds of the monotonic clock, a Time before Ruby 2.3
       # @param new [Boolean] whether it was opened for the request
@@ -70,16 +78,7 @@ module Onewrite
           @onewrite_asked = nil
         end
         @onewrite_counters ||= TcpInfo.read(@onewrite_tcp)
-        record.conn_id = @onewrite_id
-        record.conn_requests = @onewrite_requests
-        record.proxy = @onewrite_proxy
-        if new
-          record.connecting = true
-        elsif idle_since
-          now = Float === idle_since ? record.started_at_mono_ns : record.started_at_unix_ns
-          idle = now - (idle_since.to_f * 1_000_000_000).to_i
-          record.idle_ns = idle > 0 ? idle : 0
-        end
+        record.begin_on(@onewrite_id, @onewrite_requests, @onewrite_proxy, new, idle_since)
         @onewrite_record = record
       end
 
@@ -114,17 +113,12 @@ module Onewrite
         record = @onewrite_record
         return super unless record
 
-        record.request_start ||= Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
-        record.awaiting = nil
-        record.in_io = true
+        record.begin_write
         bytes = super
-        record.in_io = false
-        record.sent_bytes += bytes
-        record.sent_writes += strs.size
+        record.end_write(bytes, strs.size)
         bytes
       ensure
-        # Also of a write that failed: the library may read an answer that the server gave early.
-        record.request_end = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond) if record && !record.frozen?
+        record.fail_write if record && !bytes
       end
       alias << write
 
@@ -134,7 +128,7 @@ module Onewrite
         return super unless record
 
         if record.status
-          record.headers_end ||= record.last_byte
+          record.end_headers
           return super
         end
 
@@ -147,29 +141,20 @@ module Onewrite
         ensure
           onewrite_leave(nil) unless line || failed
         end
-        status = (at = line.index(" ") || line.index("\t")) ? line[at, 6].to_i : 0
-        if status >= 200
-          record.status = status
-          record.response_start ||= record.last_byte # it came together with an interim answer
-        elsif status >= 100
-          record.response_start = record.kernel = nil
-        end
+        record.read_status(line)
         line
       end
 
       # Reads a body, or a chunk. Without a destination it is the end of a chunk's line.
       def read(*args)
-        record = @onewrite_record
-        return super if record.nil? || args.size < 2
+        record = @onewrite_record if args.size > 1
+        return super unless record
 
         begin
-          record.headers_end ||= record.last_byte
-          record.in_body = true
-          # From net-protocol 0.2.1 on, what was taken from the buffer stays there, before an offset.
-          before = @rbuf.bytesize - (@rbuf_offset || 0)
+          record.begin_body(onewrite_unread)
           super
         ensure
-          onewrite_count(record, before)
+          record.end_body(onewrite_unread)
         end
       end
 
@@ -179,12 +164,10 @@ module Onewrite
         return super unless record
 
         begin
-          record.headers_end ||= record.last_byte
-          record.in_body = true
-          before = @rbuf.bytesize - (@rbuf_offset || 0)
+          record.begin_body(onewrite_unread)
           super
         ensure
-          onewrite_count(record, before)
+          record.end_body(onewrite_unread)
         end
       end
 
@@ -203,43 +186,29 @@ module Onewrite
         @rbuf = @rbuf.dup # a copy of the session may still use the library's object
       end
 
-      # What was taken from the buffer is part of the body.
-      def onewrite_count(record, before)
-        return if record.frozen? # ended by a request in the program's block
-
-        record.in_body = false
-        record.body_bytes = record.body_bytes.to_i + before - @rbuf.bytesize + (@rbuf_offset || 0)
+      # From net-protocol 0.2.1 on, what was taken from the buffer stays there, before an offset.
+      def onewrite_unread
+        @rbuf.bytesize - (@rbuf_offset || 0)
       end
 
       # Each read from the kernel.
-      def rbuf_fill # rubocop:disable Metrics/AbcSize
+      def rbuf_fill
         record = @onewrite_record
         return super unless record
 
-        before = @rbuf.bytesize - (@rbuf_offset || 0) if record.in_body
-        record.in_io = true
+        before = record.begin_read ? onewrite_unread : nil
         value = super
-        return value if record.frozen? # ended by another Fiber of the session
-
-        record.last_byte = now = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
-        record.in_io = false
-        record.body_bytes = record.body_bytes.to_i + @rbuf.bytesize - (@rbuf_offset || 0) - before if before
-        unless record.response_start
-          record.response_start = now
-          onewrite_ask_kernel(record, now) if (sent = record.request_end) && now - sent >= Record::SOON_NS
-        end
+        onewrite_ask_kernel(record) if record.end_read(before ? onewrite_unread - before : 0)
         value
       rescue EOFError
-        if record && !record.frozen?
-          record.in_io = false
-          record.last_byte = Clock.now if record.response_start # the end of an answer without a length
-        end
+        record.end_of_connection if record
         raise
       end
 
-      def onewrite_ask_kernel(record, now)
+      def onewrite_ask_kernel(record)
         return unless @onewrite_counters && (after = TcpInfo.read(@onewrite_tcp))
 
+        now = record.response_start
         late = Clock.now - now
         wait = now - record.request_end
         nodelay = Wire::Nodelay.on?(@onewrite_tcp) if wait >= KernelEvidence::LONG_NS

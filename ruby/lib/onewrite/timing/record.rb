@@ -36,7 +36,8 @@ module Onewrite
     PHASES = %i[connect tls send wait receive].freeze
     # A target that is a whole URL, as a request of a proxy has it.
     ABSOLUTE = %r{\A(\w+://)[^/@]*@}.freeze
-    private_constant :FIELDS, :PHASES, :ABSOLUTE
+    NO_METHOD = "".freeze
+    private_constant :FIELDS, :PHASES, :ABSOLUTE, :NO_METHOD
 
     # @return [String] method of the request; empty where `start` failed to connect: there was no request yet. Not `method`, which
     #   is Object's
@@ -70,12 +71,13 @@ module Onewrite
     # What follows is set while the request runs.
 
     # @api private
-    attr_accessor :hooks, :request, :request_start, :request_end, :response_start, :headers_end, :last_byte, :in_io,
-                  :awaiting, :in_body, :sent_bytes, :sent_writes, :body_bytes
+    attr_accessor :hooks, :request
 
     # @api private
-    attr_writer :conn_id, :conn_requests, :idle_ns, :resend, :proxy, :kernel, :status, :connecting, :connected_at, :tls_start,
-                :tls_end
+    attr_reader :request_end, :response_start, :in_io
+
+    # @api private
+    attr_writer :resend, :proxy, :kernel, :connected_at, :tls_start, :tls_end, :awaiting
 
     # All variables are set here, in one order: from Ruby 3.2 on, an object that gets them in many orders becomes slow.
     # @param origin [String] scheme, host and port
@@ -88,7 +90,7 @@ module Onewrite
       @conn_id = @conn_requests = @idle_ns = @proxy = @kernel = @connecting = @connected_at = nil
       @tls_start = @tls_end = @request_start = @request_end = @response_start = @headers_end = @response_end = nil
       @last_byte = @ended = @in_io = @awaiting = @in_body = @body_bytes = nil
-      @http_method = ""
+      @http_method = NO_METHOD
       @sent_bytes = @sent_writes = 0
       @started_at_unix_ns = Clock.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
       @started_at_mono_ns = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
@@ -214,6 +216,114 @@ module Onewrite
       @tls_end += pause
     end
 
+    # It has a connection.
+    # @param opened [Boolean] whether for this request
+    # @param idle_since [Float, Time, nil] as the library keeps it: seconds of the monotonic clock, a Time before Ruby 2.3
+    # @api private
+    def begin_on(conn_id, requests, proxy, opened, idle_since)
+      @conn_id = conn_id
+      @conn_requests = requests
+      @proxy = proxy
+      @connecting = true if opened
+      return unless idle_since && !opened
+
+      now = Float === idle_since ? @started_at_mono_ns : @started_at_unix_ns
+      idle = now - (idle_since.to_f * 1_000_000_000).to_i
+      @idle_ns = idle > 0 ? idle : 0
+    end
+
+    # @api private
+    def begin_write
+      @request_start ||= Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
+      @awaiting = nil
+      @in_io = true
+    end
+
+    # @api private
+    def end_write(bytes, writes)
+      return if frozen? # it was ended by another Fiber of the session
+
+      @request_end = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
+      @in_io = false
+      @sent_bytes += bytes
+      @sent_writes += writes
+    end
+
+    # The library may still read an answer that the server gave early.
+    # @api private
+    def fail_write
+      @request_end = Clock.now unless frozen?
+    end
+
+    # @return [Boolean, nil] whether it reads the body
+    # @api private
+    def begin_read
+      @in_io = true unless frozen?
+      @in_body
+    end
+
+    # @param body_bytes [Integer] how many of the bytes read are the body's
+    # @return [Boolean, nil] whether these are the first bytes of an answer that took long enough to ask the kernel
+    # @api private
+    def end_read(body_bytes)
+      return if frozen?
+
+      @last_byte = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
+      @in_io = false
+      @body_bytes += body_bytes if @in_body
+      return if @response_start
+
+      @response_start = @last_byte
+      @request_end && @last_byte - @request_end >= SOON_NS
+    end
+
+    # As of an answer without a length.
+    # @api private
+    def end_of_connection
+      return if frozen?
+
+      @in_io = false
+      @last_byte = Clock.now if @response_start
+    end
+
+    # An interim answer does not end the wait.
+    # @param line [String] the first of an answer
+    # @api private
+    def read_status(line)
+      at = line.index(" ") || line.index("\t")
+      status = at ? line[at, 6].to_i : 0
+      if status >= 200
+        @status = status
+        @response_start ||= @last_byte # it came together with an interim answer
+      elsif status >= 100
+        @response_start = @kernel = nil
+      end
+    end
+
+    # @api private
+    def end_headers
+      @headers_end ||= @last_byte
+    end
+
+    # @param buffered [Integer] bytes that were read before, not yet taken
+    # @api private
+    def begin_body(buffered)
+      return if frozen?
+
+      @headers_end ||= @last_byte
+      @in_body = true
+      @body_bytes = @body_bytes.to_i + buffered
+    end
+
+    # @param buffered [Integer] bytes that were read and are not of this body, or not of this chunk
+    # @api private
+    def end_body(buffered)
+      return if frozen? # ended by a request in the program's block
+
+      @in_body = false
+      @body_bytes -= buffered
+    end
+
     # It ended as the library ends it.
     # @api private
     def finish
@@ -254,8 +364,7 @@ module Onewrite
       request = @request
       @hooks = @request = @in_io = @awaiting = @in_body = nil
       if request
-        method = request.method
-        @http_method = method.frozen? ? method : method.to_s.dup
+        @http_method = NO_METHOD + request.method
         path = request.path
         if String === path
           query = path.index(/[?#]/)
@@ -265,7 +374,6 @@ module Onewrite
       end
       freeze
     rescue StandardError # of a mock, or of a String in an odd encoding
-      @http_method = @http_method.to_s
       freeze
     end
 
