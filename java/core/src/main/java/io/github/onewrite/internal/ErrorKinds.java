@@ -76,17 +76,6 @@ public final class ErrorKinds {
         return ErrorKind.OTHER;
     }
 
-    /** The message of an error, or the name of its class if it has none. */
-    public static String text(Throwable error) {
-        String message = null;
-        try {
-            message = error.getMessage();
-        } catch (Throwable broken) {
-            // The class has to do.
-        }
-        return message == null ? error.getClass().getSimpleName() : message;
-    }
-
     private static @Nullable ErrorKind kindOf(Throwable error) {
         for (Map.Entry<Class<? extends Exception>, ErrorKind> each : TYPES) {
             if (each.getKey().isInstance(error)) {

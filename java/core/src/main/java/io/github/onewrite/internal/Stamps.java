@@ -77,7 +77,7 @@ public class Stamps implements Timing {
     public @Nullable Phase errorPhase;
 
     private final long[] times = new long[MOMENTS.length];
-    private long started;
+    private final long started;
     private long ended;
     private long endedAtMillis;
     private Outcome outcome = Outcome.OK;
@@ -86,11 +86,6 @@ public class Stamps implements Timing {
     /** @param startedAt when the base library asked for a connection, of {@link System#nanoTime} */
     public Stamps(long startedAt) {
         this.started = startedAt;
-    }
-
-    /** The record begins earlier: the base library said late when it asked for a connection. */
-    protected final void startedAt(long at) {
-        started = at;
     }
 
     /** A number that no other connection of this process has. */

@@ -11,7 +11,6 @@ import java.net.SocketException;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.stream.Stream;
 import org.bouncycastle.tls.TlsException;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -70,11 +69,5 @@ class ErrorKindsTest {
     @MethodSource("errors")
     void kind(ErrorKind kind, Throwable error) {
         assertEquals(kind, ErrorKinds.of(error));
-    }
-
-    @Test
-    void textOfWhatHasNone() {
-        assertEquals("Broken", ErrorKinds.text(new Broken()));
-        assertEquals("IOException", ErrorKinds.text(new IOException()));
     }
 }

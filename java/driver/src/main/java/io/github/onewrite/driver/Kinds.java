@@ -50,8 +50,8 @@ enum Kinds {
 
     private static final List<String> HOOKS = List.of("timing", "dns_split", "shared_clock", "system_properties");
 
-    /** What the handlers of Netty see more than OkHttp's events. */
-    private static final List<String> NETTY_HOOKS = List.of("queue", "writes");
+    /** What the handlers of Netty see and do more than OkHttp's: a large body leaves with its head. */
+    private static final List<String> NETTY_HOOKS = List.of("queue", "writes", "gather");
 
     static Kinds of(String name) {
         for (Kinds each : values()) {

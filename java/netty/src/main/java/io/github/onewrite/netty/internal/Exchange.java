@@ -25,10 +25,6 @@ final class Exchange extends Stamps implements ChannelFutureListener {
         this.isTimed = isTimed;
     }
 
-    void beginsAt(long at) {
-        startedAt(at);
-    }
-
     void leave() {
         on = null;
     }

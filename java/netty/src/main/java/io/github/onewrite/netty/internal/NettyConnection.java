@@ -164,8 +164,7 @@ public final class NettyConnection {
      * @return the record, null where there is none
      */
     public @Nullable Stamps requested(long askedAt, boolean byHook, int resend) {
-        Exchange exchange = exchange(!byHook, System.nanoTime());
-        exchange.beginsAt(askedAt);
+        Exchange exchange = exchange(!byHook, askedAt, System.nanoTime());
         exchange.resend = resend;
         requested = exchange;
         if (requests > 0 && free > askedAt) {
@@ -175,8 +174,8 @@ public final class NettyConnection {
         return exchange.isTimed ? exchange : null;
     }
 
-    private Exchange exchange(boolean isTimed, long acquiredAt) {
-        Exchange exchange = new Exchange(this, acquiredAt, isTimed);
+    private Exchange exchange(boolean isTimed, long startedAt, long acquiredAt) {
+        Exchange exchange = new Exchange(this, startedAt, isTimed);
         exchange.stamp(Moment.CONNECTION_ACQUIRED, acquiredAt);
         exchange.idle = free == 0 ? -1 : Math.max(0, acquiredAt - free);
         return exchange;
@@ -187,7 +186,8 @@ public final class NettyConnection {
         boolean isTunnel = request.method().equals(HttpMethod.CONNECT);
         Exchange exchange = requested;
         if (exchange == null || isTunnel) {
-            exchange = exchange(!isTunnel && !Hooks.running(), System.nanoTime());
+            long now = System.nanoTime();
+            exchange = exchange(!isTunnel && !Hooks.running(), now, now);
         } else {
             requested = null;
         }

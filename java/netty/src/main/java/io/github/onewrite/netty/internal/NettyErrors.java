@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 public final class NettyErrors {
     /** Netty's pool throws an IllegalStateException for these, so the message decides. */
     private static final Set<String> POOL_MESSAGES =
-            Set.of("Too many outstanding acquire operations", "FixedChannelPool was closed", "the client is closed");
+            Set.of("Too many outstanding acquire operations", "FixedChannelPool was closed");
 
     private NettyErrors() {}
 

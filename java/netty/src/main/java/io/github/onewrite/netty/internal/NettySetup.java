@@ -104,15 +104,15 @@ public final class NettySetup {
         Channel channel = pipeline.channel();
         boolean joins = switches().changesWire() && channel instanceof SocketChannel;
         boolean times = setup.times();
-        if (switches().disabled()) {
+        setup.applied();
+        if (!(joins || times)) {
             return pipeline;
         }
-        setup.applied();
         Object known = channel.attr(KEY).get();
-        if (known != null && !(known instanceof NettyConnection) && !(known instanceof NettySetup)) {
-            Setup.otherCopy();
-        }
-        if (known != null || !(joins || times)) {
+        if (known != null) {
+            if (!(known instanceof NettyConnection || known instanceof NettySetup)) {
+                Setup.otherCopy();
+            }
             return pipeline;
         }
         if (joins) {

@@ -410,7 +410,7 @@ class PlacementTest {
         channel.attr(NettySetup.KEY).set("of another copy");
         List<String> before = channel.pipeline().names();
         try (Warnings warnings = new Warnings()) {
-            onewrite.apply(onewrite.apply(channel.pipeline()));
+            records.addTo(onewrite).apply(onewrite.apply(channel.pipeline()));
             assertEquals(1, warnings.texts().size(), warnings.texts()::toString);
         }
         assertEquals(before, channel.pipeline().names());
