@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 __all__ = ["PER_LIBRARY", "RULES", "Rule", "rule_named"]
 
-PER_LIBRARY = "https://github.com/onewrite/onewrite/blob/main/docs/do-i-have-it.md"
+PER_LIBRARY = "https://github.com/onewrite/onewrite/blob/main/docs/cures.md"
 
 
 @dataclass(frozen=True)
