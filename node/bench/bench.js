@@ -1,4 +1,4 @@
-// The CPU that a POST of 200 bytes over loopback costs the client, beside stock and beside OpenTelemetry's instrumentation.
+// The CPU that a request over loopback costs the client, beside stock and, for a POST of 200 bytes, OpenTelemetry's instrumentation.
 // Each variant is a process (client.js), the server another. One process of each variant make a group: they warm up one by
 // one, then take turns in a new order each time, so what disturbs the machine reaches all of them. The ratio of a group compares
 // the CPU of all turns with that of its stock, garbage collection with it. Memory layout alone makes processes differ, so there are
@@ -14,19 +14,21 @@ import os from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 const QUICK = process.argv.includes('--quick')
-/** Least and most groups; between them a group begins only in the first so many ms. */
-const [GROUPS, MOST_GROUPS, BEGIN_MS] = QUICK ? [1, 1, 0] : [5, 7, 210_000]
+const GROUPS = QUICK ? 1 : 5
 /** Turns of a process, and those before them that do not count: V8 gives back memory while a process waits for its turn. */
-const [TURNS, UNMEASURED] = QUICK ? [4, 1] : [12, 2]
-const CALLS = 1000
+const [TURNS, UNMEASURED] = QUICK ? [2, 0] : [12, 2]
+const CALLS = QUICK ? 200 : 1000
 /** Least and most CPU of a warm-up, ms. */
-const WARM_UP_MS = QUICK ? [300, 600] : [1200, 4000]
+const WARM_UP_MS = QUICK ? [50, 100] : [1200, 4000]
 const MOST_ERROR = 0.03
 const [CLIENT_CORE, SERVER_CORE] = [0, 1]
 const COMMAND = 'make -C node bench'
-const VARIANTS = ['stock', 'stock again', 'onewrite', 'on_timing', 'OpenTelemetry']
+const VARIANTS = ['stock', 'stock again', 'onewrite', 'on_timing']
+const USUAL = '200 B'
+/** By request, as client.js knows it. @type {Record<string, string[]>} */
+const REQUESTS = { [USUAL]: [...VARIANTS, 'OpenTelemetry'], '20 kB': VARIANTS, GET: VARIANTS, TLS: VARIANTS }
 const { version } = JSON.parse(readFileSync(new URL('../node_modules/undici/package.json', import.meta.url), 'utf8'))
-/** Goals are at most this many times stock. */
+/** Goals are at most this many times stock, for 200 bytes. */
 const LIBRARIES = [
   { library: 'undici', base: `undici ${version}`, callers: 50, file: 'results.json', goals: { onewrite: 1, on_timing: 1.05 } },
   { library: 'http', base: 'node:http', callers: 10, file: 'results-http.json', goals: { onewrite: 1.02, on_timing: 1.08 } }
@@ -37,18 +39,18 @@ process.exit(await main())
 async function main () {
   const about = { runtime: `Node ${process.versions.node}`, commit: commit(), date: new Date().toISOString().slice(0, 10), command: COMMAND }
   const origin = started(SERVER_CORE, 'origin.js')
-  const [port] = await once(origin, 'message')
-  const groups = LIBRARIES.map(() => [])
-  for (let group = 0; group < GROUPS || (group < MOST_GROUPS && performance.now() < BEGIN_MS); group++) {
-    for (const [index, { library, callers }] of LIBRARIES.entries()) groups[index]?.push(await measure(library, callers, `http://127.0.0.1:${port}/`))
+  const [urls] = await once(origin, 'message')
+  const sections = LIBRARIES.flatMap((of) => Object.keys(REQUESTS).map((request) => ({ ...of, request, groups: /** @type {any[]} */ ([]) })))
+  for (let group = 0; group < GROUPS; group++) {
+    for (const { library, request, callers, groups } of sections) groups.push(await measure(library, request, callers, urls[request] ?? urls.plain))
   }
   stop(origin)
-  const results = LIBRARIES.map(({ base, callers, goals }, index) =>
-    ({ language: 'node', base, ...about, rows: VARIANTS.map((variant) => rowOf(variant, callers, goals[variant], groups[index])) }))
-  console.log(results.map((result) => `${titleOf(result)}\n\n${table(result)}\n\n${verdict(result)}\n`).join('\n'))
+  const results = LIBRARIES.map(({ library, base, callers }) =>
+    ({ language: 'node', base, callers, ...about, rows: sections.filter((section) => section.library === library).flatMap(rowsOf) }))
+  console.log(results.map((result) => page(result, true)).join('\n'))
   if (QUICK) console.log('A quick run: the figures say nothing, and nothing is written.')
   else write(results)
-  return QUICK || results.every(isPublishable) ? 0 : 2
+  return QUICK || results.every((result) => Object.keys(REQUESTS).every((request) => isPublishable(result, request))) ? 0 : 2
 }
 
 /** The commit of the checkout; a + says that sources differ from it. */
@@ -77,17 +79,17 @@ function stop (child) {
 }
 
 /** @returns {Promise<Record<string, number>>} by variant: the CPU of a call, µs */
-async function measure (library, callers, url) {
+async function measure (library, request, callers, url) {
   const clients = {}
   const cpu = {}
-  for (const variant of shuffled(VARIANTS)) {
-    clients[variant] = started(CLIENT_CORE, 'client.js', library, variant, callers, url, ...WARM_UP_MS)
+  for (const variant of shuffled(REQUESTS[request])) {
+    clients[variant] = started(CLIENT_CORE, 'client.js', library, request, variant, callers, url, ...WARM_UP_MS)
     await once(clients[variant], 'message')
     cpu[variant] = 0
   }
   for (let turn = -UNMEASURED; turn < TURNS; turn++) {
     // In a fixed order each variant would always find the caches as the same other one left them.
-    for (const variant of shuffled(VARIANTS)) {
+    for (const variant of shuffled(REQUESTS[request])) {
       clients[variant].send(CALLS)
       const [used] = await once(clients[variant], 'message')
       if (turn >= 0) cpu[variant] += used / CALLS / TURNS
@@ -107,33 +109,43 @@ function median (values) {
   return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2
 }
 
-function rowOf (variant, callers, goal, groups) {
-  const ratios = groups.map((cpu) => cpu[variant] / cpu.stock)
-  const [ratio, min, max] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
-  return { name: `${variant}, ${callers} callers`, ratio, min, max, n: ratios.length, goal, cpu_us: groups.map((cpu) => Number(cpu[variant].toFixed(2))) }
+function rowsOf ({ request, goals, groups }) {
+  return (REQUESTS[request] ?? []).map((variant) => {
+    const ratios = groups.map((cpu) => cpu[variant] / cpu.stock)
+    const [ratio, min, max] = [median(ratios), Math.min(...ratios), Math.max(...ratios)].map((value) => Number(value.toFixed(3)))
+    const [name, goal] = request === USUAL ? [variant, goals[variant]] : [`${variant}, ${request}`, undefined]
+    return { name, ratio, min, max, n: ratios.length, goal, cpu_us: groups.map((cpu) => Number(cpu[variant].toFixed(2))) }
+  })
 }
 
-function errorOf ({ rows }) {
-  return Math.abs(rows.find(({ name }) => name.startsWith('stock again')).ratio - 1)
+function rowsFor ({ rows }, request) {
+  return rows.filter(({ name }) => (name.split(', ')[1] ?? USUAL) === request)
 }
 
-function isPublishable (result) {
-  return errorOf(result) <= MOST_ERROR
+function errorOf (result, request) {
+  return Math.abs(rowsFor(result, request).find(({ name }) => name.startsWith('stock again')).ratio - 1)
 }
 
-function verdict (result) {
-  return `Stock differs from stock by ${(errorOf(result) * 100).toFixed(1)} %` +
-    (isPublishable(result) ? '.' : `, more than ${MOST_ERROR * 100} %: **these figures are not publishable**.`)
+function isPublishable (result, request) {
+  return errorOf(result, request) <= MOST_ERROR
 }
 
-function titleOf ({ base, rows }) {
-  return `## ${base},${rows[0].name.split(',')[1]}`
+function verdict (result, request) {
+  return `Stock differs from stock by ${(errorOf(result, request) * 100).toFixed(1)} %` +
+    (isPublishable(result, request) ? '.' : `, more than ${MOST_ERROR * 100} %: **these figures are not publishable**.`)
 }
 
-function table ({ rows }) {
+function table (rows) {
   const lines = rows.map(({ name, n, ratio, min, max, goal, cpu_us: cpu }) =>
     `| ${name.split(',')[0]} | ${n} | ${median(cpu).toFixed(1)} | ${ratio.toFixed(2)} | ${min.toFixed(2)}–${max.toFixed(2)} | ${goal?.toFixed(2) ?? ''} |`)
   return ['| row | n | CPU µs | × stock | lowest–highest | goal |', '|---|---:|---:|---:|---|---:|', ...lines].join('\n')
+}
+
+/** @param {any} result @param {boolean} [all] also what is not publishable */
+function page (result, all) {
+  const sections = Object.keys(REQUESTS).map((request) =>
+    `### ${request}\n\n${verdict(result, request)}\n${all || isPublishable(result, request) ? `\n${table(rowsFor(result, request))}\n` : ''}`)
+  return `## ${result.base}, ${result.callers} callers\n\n${sections.join('\n')}`
 }
 
 function write (results) {
@@ -141,14 +153,13 @@ function write (results) {
     writeFileSync(new URL(LIBRARIES[index]?.file ?? '', import.meta.url), `${JSON.stringify(result, null, 1)}\n`)
   }
   const [{ runtime, commit, date }] = results
-  const sections = results.map((result) => `${titleOf(result)}\n\n${verdict(result)}\n${isPublishable(result) ? `\n${table(result)}\n` : ''}`)
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
-CPU of the client's process for a POST of 200 bytes over loopback, as a ratio to stock. "stock again" is a second process of stock: its ratio is the error of the method. "OpenTelemetry" is its instrumentation with its SDK and no exporter.
+CPU of the client's process for a request over loopback, as a ratio to stock: a POST of 200 bytes, of 20 kB, a GET, and a POST of 200 bytes over TLS. "stock again" is a second process of stock: its ratio is the error of the method. "OpenTelemetry" is its instrumentation with its SDK and no exporter.
 
 n groups of processes, one per variant; ${TURNS} turns of ${CALLS} calls each, after a warm-up. A row is the median group, the lowest and the highest. [results.json](results.json) and [results-http.json](results-http.json) have the CPU of each process.
 
 \`${COMMAND}\`, commit ${commit}, ${date}, ${runtime}, ${os.cpus().length} cores.
 
-${sections.join('\n')}`)
+${results.map((result) => page(result)).join('\n')}`)
 }

@@ -1,20 +1,23 @@
 // A client of the bench. Each variant runs in a separate process, whose CPU time is measured.
-// Usage, by bench.js: client.js undici|http VARIANT CALLERS URL LEAST-MS MOST-MS.
+// Usage, by bench.js: client.js undici|http REQUEST VARIANT CALLERS URL LEAST-MS MOST-MS.
 // It warms up and sends its parent the number of those calls. For each number from its parent it makes as many calls, and sends the CPU µs.
 
 import http from 'node:http'
+import https from 'node:https'
 import { createRequire } from 'node:module'
 import * as undici from 'undici'
-import { Agent, HttpAgent } from '../src/index.js'
+import { Agent, HttpAgent, HttpsAgent } from '../src/index.js'
 
 const CONNECTIONS = 10
-const BODY = Buffer.alloc(200, 'x')
 /** Calls of a part of the warm-up, and the parts that are compared: the first half with the second. */
 const [PART, PARTS] = [500, 20]
 /** Largest difference of the halves when the compiler has done its work. */
 const SETTLED = 0.02
 
-const [, , library, variant = '', callers, url = '', leastMs, mostMs] = process.argv
+const [, , library, request, variant = '', callers, url = '', leastMs, mostMs] = process.argv
+const METHOD = request === 'GET' ? 'GET' : 'POST'
+/** The server knows the end by the x. */
+const BODY = request === 'GET' ? undefined : Buffer.from(`${'-'.repeat(request === '20 kB' ? 19_999 : 199)}x`)
 /** Calls of the hook, or spans. */
 let seen = 0
 
@@ -53,14 +56,17 @@ async function instrument () {
 
 /** @param {any} ours */
 function callOf (ours) {
+  const tls = { rejectUnauthorized: false }
   if (library === 'undici') {
-    const dispatcher = ours === null ? new undici.Agent({ connections: CONNECTIONS }) : new Agent({ connections: CONNECTIONS, ...ours })
-    return async () => (await undici.request(url, { dispatcher, method: 'POST', body: BODY })).body.dump()
+    const options = { connections: CONNECTIONS, connect: tls, ...ours }
+    const dispatcher = ours === null ? new undici.Agent(options) : new Agent(options)
+    return async () => (await undici.request(url, { dispatcher, method: METHOD, body: BODY })).body.dump()
   }
-  const options = { keepAlive: true, maxSockets: CONNECTIONS, ...ours }
-  const agent = ours === null ? new http.Agent(options) : new HttpAgent(options)
+  const [node, OurAgent] = url.startsWith('https:') ? [https, HttpsAgent] : [http, HttpAgent]
+  const options = { keepAlive: true, maxSockets: CONNECTIONS, ...tls, ...ours }
+  const agent = ours === null ? new node.Agent(options) : new OurAgent(options)
   return () => new Promise((resolve, reject) => {
-    http.request(url, { agent, method: 'POST' }, (response) => response.resume().on('end', resolve)).on('error', reject).end(BODY)
+    node.request(url, { agent, method: METHOD }, (response) => response.resume().on('end', resolve)).on('error', reject).end(BODY)
   })
 }
 
