@@ -209,6 +209,43 @@ def test_a_response_that_is_freed_unread_runs_no_hook(tap: typing.Any, recorded:
     assert recorded == []
 
 
+def test_a_network_stream_of_the_users(library: typing.Any, tap: typing.Any, recorded: list[onewrite.Record]) -> None:
+    """One that is no weak key costs the connection's number, and no request."""
+    core = importlib.import_module(library.__name__.replace("httpx", "httpcore"))
+
+    class Stream(core.NetworkStream):  # type: ignore[misc, name-defined]
+        __slots__ = ("below",)
+        __hash__ = None
+
+        def __init__(self, below: typing.Any) -> None:
+            self.below = below
+
+        def read(self, *args: typing.Any) -> typing.Any:
+            return self.below.read(*args)
+
+        def write(self, *args: typing.Any) -> None:
+            self.below.write(*args)
+
+        def close(self) -> None:
+            self.below.close()
+
+        def get_extra_info(self, info: str) -> typing.Any:
+            if info == "socket":
+                raise NotImplementedError
+            return self.below.get_extra_info(info)
+
+    class Backend(core.SyncBackend):  # type: ignore[misc, name-defined]
+        def connect_tcp(self, *args: typing.Any, **keywords: typing.Any) -> typing.Any:
+            return Stream(super().connect_tcp(*args, **keywords))
+
+    transport = library.HTTPTransport()
+    transport._pool._network_backend = Backend()
+    with library.Client(transport=transport) as client:
+        for _ in range(2):
+            assert client.get(tap().url()).text == "ok"
+    assert [one.status for one in recorded] == [200, 200]
+
+
 @pytest.mark.parametrize("runtime", ["asyncio", "trio"])
 def test_cancelling(runtime: str, library: typing.Any, recorded: list[onewrite.Record]) -> None:
     anyio = pytest.importorskip("anyio")

@@ -165,6 +165,22 @@ def test_versions_that_are_supported(monkeypatch: pytest.MonkeyPatch) -> None:
         onewrite.install()
 
 
+def test_uninstall_while_a_connection_is_made(tap: typing.Any, authority: typing.Any) -> None:
+    """urllib3 connects to an https origin before request()."""
+    server = tap(tls=True)
+    onewrite.install(on_timing=str)
+
+    class Slow(urllib3.connection.HTTPSConnection):
+        def _new_conn(self) -> socket.socket:
+            sock = super()._new_conn()
+            onewrite.uninstall()
+            return sock
+
+    with urllib3.HTTPSConnectionPool("localhost", server.port, ca_certs=authority.pem, retries=False) as pool:
+        pool.ConnectionCls = Slow
+        assert pool.request("POST", "/", body=BODY).data == b"ok"
+
+
 def test_installed_from_many_threads_at_once(tap: typing.Any) -> None:
     server = tap()
     threads = [threading.Thread(target=onewrite.install) for _ in range(16)]

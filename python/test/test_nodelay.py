@@ -180,7 +180,8 @@ def test_it_is_on_before_the_handshake_and_a_connector_that_sets_it_to_0_is_obey
     assert seen == [1, 0]
 
 
-def test_a_socket_of_the_user_may_refuse_to_have_options() -> None:
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_socket_of_the_user_may_refuse_to_have_options(hooked: bool) -> None:
     class Socket:
         def __init__(self) -> None:
             self.sent = b""
@@ -194,7 +195,9 @@ def test_a_socket_of_the_user_may_refuse_to_have_options() -> None:
         def getsockopt(self, *given: object) -> int:
             raise NotImplementedError
 
-    onewrite.install(quickack=True)
+        setsockopt = getsockopt
+
+    onewrite.install(on_timing=str if hooked else None, quickack=True)
     conn = urllib3.connection.HTTPConnection("127.0.0.1", 80)
     sock: typing.Any = Socket()
     conn.sock = sock

@@ -61,7 +61,7 @@ def request(stock: Function) -> Function:
         enforce_content_length: typing.Any = _UNSET,
         **more: typing.Any,
     ) -> None:
-        link = self._onewrite
+        link = getattr(self, "_onewrite", None)  # uninstall() may have taken the class's away
         if link is None or link.owner != id(self):
             link = link_of(self)
         record, scope, line = link.record, link.scope, link.line
@@ -122,7 +122,7 @@ def send(stock: Function) -> Function:
     _send_below = None if getattr(stock, "inherited", None) is stock else stock
 
     def send(self: typing.Any, data: typing.Any) -> None:
-        link = self._onewrite or link_of(self)
+        link = getattr(self, "_onewrite", None) or link_of(self)
         held = link.held
         if not held:
             if self.sock is None and self.auto_open:

@@ -45,7 +45,7 @@ class Link:
 
 def link_of(conn: typing.Any) -> Link:
     """Return the link of *conn*, made if need be."""
-    link: Link | None = conn._onewrite
+    link: Link | None = getattr(conn, "_onewrite", None)
     if link is None or link.owner != id(conn):
         link = Link(conn, installed if link is None else link.scope)
         object.__setattr__(conn, "_onewrite", link)  # a class may have a __setattr__ of its own

@@ -26,8 +26,8 @@ def tcp_socket(sock: typing.Any) -> typing.Any:
 
 
 def _set(sock: typing.Any, option: int) -> None:
-    # A Unix socket; closed by another thread; a kind of the user's own.
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    # A Unix socket; closed by another thread; a kind of the user's own, which may raise anything.
+    with contextlib.suppress(Exception):
         tcp_socket(sock).setsockopt(socket.IPPROTO_TCP, option, 1)
 
 

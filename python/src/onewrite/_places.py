@@ -29,7 +29,7 @@ def _new_conn(stock: Function) -> Function:
 
     def _new_conn(self: HTTPConnectionPool) -> object:
         conn = stock(self)
-        scope: Scope | None = self._onewrite  # type: ignore[attr-defined]
+        scope: Scope | None = getattr(self, "_onewrite", None)
         if scope is not None and isinstance(conn, HTTPConnection):
             object.__setattr__(conn, "_onewrite", Link(conn, scope))
         return conn

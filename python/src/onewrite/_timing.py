@@ -39,7 +39,7 @@ def urlopen(stock: Function) -> Function:
     def urlopen(
         self: typing.Any, method: typing.Any, url: typing.Any, *args: typing.Any, **kwargs: typing.Any
     ) -> typing.Any:
-        scope = self._onewrite or installed
+        scope = getattr(self, "_onewrite", None) or installed
         if not (installed.hooks or scope.hooks):
             return stock(self, method, url, *args, **kwargs)
         outer = current.get()
@@ -93,7 +93,7 @@ def get_conn(stock: Function) -> Function:
         record.reused = getattr(conn, "sock", None) is not None
         if record.reused:
             record.connection_acquired = t_ns
-        (conn._onewrite or link_of(conn)).record = record
+        (getattr(conn, "_onewrite", None) or link_of(conn)).record = record
         return conn
 
     return _get_conn
@@ -132,7 +132,7 @@ def connect(stock: Function) -> Function:
     """Wrap ``connect`` of both connection classes: neither calls the other's."""
 
     def connect(self: typing.Any) -> None:
-        link = self._onewrite
+        link = getattr(self, "_onewrite", None)
         record = link and link.record
         if record is None:
             stock(self)
@@ -192,7 +192,7 @@ def getresponse(stock: Function) -> Function:
     """Wrap ``HTTPConnection.getresponse``, which reads the head."""
 
     def getresponse(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        link = self._onewrite
+        link = getattr(self, "_onewrite", None)
         record = link and link.record
         if record is None:
             return stock(self, *args, **kwargs)
@@ -215,7 +215,7 @@ def close(stock: Function) -> Function:
     """Wrap ``HTTPConnection.close``: a reader gives up, or has met an error."""
 
     def close(self: typing.Any) -> None:
-        link = self._onewrite
+        link = getattr(self, "_onewrite", None)
         record = link and link.record
         stock(self)
         if record is None or not record._returned:  # within urlopen() its _put_conn() follows

@@ -8,6 +8,7 @@ connection of the pool is not told.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import sys
@@ -89,7 +90,8 @@ class _Exchange:
 
     def trace(self, name: str, info: dict[str, typing.Any]) -> typing.Any:
         """Take httpcore's call, and call what the user gave as ``trace``."""
-        self.note(name, info)
+        with contextlib.suppress(Exception):  # of a network stream of the user's
+            self.note(name, info)
         return None if self.theirs is None else self.theirs(name, info)
 
     def answered(self, response: typing.Any) -> None:
@@ -119,7 +121,8 @@ class _Exchange:
 
 class _AsyncExchange(_Exchange):
     async def trace(self, name: str, info: dict[str, typing.Any]) -> None:
-        self.note(name, info)
+        with contextlib.suppress(Exception):
+            self.note(name, info)
         if self.theirs is not None:
             await self.theirs(name, info)
 
@@ -168,7 +171,8 @@ def _places(library: typing.Any) -> list[Patch]:
                 raise
             finally:
                 request.extensions = exchange.given
-            exchange.answered(response)
+            with contextlib.suppress(Exception):
+                exchange.answered(response)
             response.stream = Stream(exchange, response)
             return response
 
@@ -187,7 +191,8 @@ def _places(library: typing.Any) -> list[Patch]:
                 raise
             finally:
                 request.extensions = exchange.given
-            exchange.answered(response)
+            with contextlib.suppress(Exception):
+                exchange.answered(response)
             response.stream = Stream(exchange, response)
             return response
 
