@@ -85,7 +85,7 @@ module Onewrite
       true
     end
 
-    # Takes the patches off. Requests under way end as they began; from the next one on everything is Net::HTTP's, and no hook is
+    # Takes the patches off. From the next request on everything is Net::HTTP's, and no hook is
     # called. Hooks stay set for the next {install}.
     # @return [nil]
     def uninstall

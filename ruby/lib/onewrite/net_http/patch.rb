@@ -53,7 +53,6 @@ module Onewrite
         nil
       end
 
-      # Requests under way end as they began.
       # @return [nil]
       def remove
         names.each { |name| @layer.__send__(:remove_method, name) } if @on

@@ -303,6 +303,7 @@ module Onewrite
     # @api private
     def end_headers
       @headers_end ||= @last_byte
+      nil
     end
 
     # @param buffered [Integer] bytes that were read before, not yet taken
