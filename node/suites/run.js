@@ -1,4 +1,4 @@
-// Runs undici's own test files with stock undici, and with this package's classes, without hooks and with every hook. A test
+// Runs undici's own test files with stock undici, and with this package's classes, without hooks and with a hook. A test
 // that passes with stock and fails with ours is a deviation: it must be listed in deviations.json with its reason. A listed
 // one that passes everywhere fails the run, too.
 // node suites/run.js [--undici VERSION]… [part of a file's path]…
