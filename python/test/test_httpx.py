@@ -220,11 +220,11 @@ def test_a_network_stream_of_the_users(library: typing.Any, tap: typing.Any, rec
         def __init__(self, below: typing.Any) -> None:
             self.below = below
 
-        def read(self, *args: typing.Any) -> typing.Any:
-            return self.below.read(*args)
+        def read(self, *args: typing.Any, **keywords: typing.Any) -> typing.Any:
+            return self.below.read(*args, **keywords)
 
-        def write(self, *args: typing.Any) -> None:
-            self.below.write(*args)
+        def write(self, *args: typing.Any, **keywords: typing.Any) -> None:
+            self.below.write(*args, **keywords)
 
         def close(self) -> None:
             self.below.close()
