@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "openssl"
 require "rbconfig"
 require "socket"
 
@@ -9,21 +10,34 @@ module Origin
   ANSWER = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".b.freeze
 
   # @param pause [Float] seconds to wait before each answer
+  # @param tls [Boolean] with a certificate of its own
   # @param before [Array<String>] prefix of its command, such as `taskset -c 1`
   # @return [Array(Integer, Integer)] port and pid
-  def self.start(pause = 0.0, before: [])
+  def self.start(pause = 0.0, tls: false, before: [])
     server = TCPServer.new("127.0.0.1", 0)
-    pid = spawn(*before, RbConfig.ruby, "-W0", __FILE__, server.fileno.to_s, pause.to_s, server => server)
+    pid = spawn(*before, RbConfig.ruby, "-W0", __FILE__, server.fileno.to_s, pause.to_s, tls.to_s, server => server)
     [server.addr[1], pid]
   ensure
     server.close
   end
 
-  def self.run(server, pause)
+  def self.run(server, pause, tls)
+    server = OpenSSL::SSL::SSLServer.new(server, tls_context) if tls
     loop do
       socket = server.accept
       Thread.new { serve(socket, pause) }
     end
+  end
+
+  def self.tls_context
+    key = OpenSSL::PKey::RSA.new(2048)
+    certificate = OpenSSL::X509::Certificate.new
+    certificate.subject = certificate.issuer = OpenSSL::X509::Name.parse("/CN=127.0.0.1")
+    certificate.public_key = key.public_key
+    certificate.not_before = Time.now - 3600
+    certificate.not_after = Time.now + 86_400
+    certificate.sign(key, OpenSSL::Digest.new("SHA256"))
+    OpenSSL::SSL::SSLContext.new.tap { |context| context.add_certificate(certificate, key) }
   end
 
   def self.serve(socket, pause)
@@ -37,7 +51,7 @@ module Origin
       sleep pause if pause.positive?
       socket.write(ANSWER)
     end
-  rescue SystemCallError, IOError
+  rescue SystemCallError, IOError, OpenSSL::SSL::SSLError
     socket.close
   end
 
@@ -62,4 +76,4 @@ module Origin
   end
 end
 
-Origin.run(TCPServer.for_fd(ARGV[0].to_i), ARGV[1].to_f) if $PROGRAM_NAME == __FILE__
+Origin.run(TCPServer.for_fd(ARGV[0].to_i), ARGV[1].to_f, ARGV[2] == "true") if $PROGRAM_NAME == __FILE__

@@ -27,11 +27,9 @@ REQUESTS = 50
 # A plus marks changes of what is measured. Results that another bench has just written are none.
 CHANGED = !`git status --porcelain --untracked-files=no lib bench/*.rb`.empty?
 COMMIT = `git rev-parse --short=8 HEAD`.strip + (CHANGED ? "+" : "")
-# Bytes (0: a GET), and the pause of the origin before its answer: below 1 ms the kernel's counters are not read.
-SIZES = { [200, 0.0] => ["stock again", "onewrite", "on_timing"],
-          [0, 0.0] => ["stock again", "onewrite", "on_timing"],
-          [20_000, 0.0] => ["stock again", "onewrite", "on_timing"],
-          [200, 0.002] => ["stock again", "onewrite", "on_timing"] }.freeze
+# Bytes (0: a GET), the pause of the origin before its answer (below 1 ms the kernel's counters are not read), and TLS.
+CASES = [[200, 0.0, false], [0, 0.0, false], [20_000, 0.0, false], [200, 0.0, true], [200, 0.002, false]].freeze
+VARIANTS = ["stock again", "onewrite", "on_timing"].freeze
 MOST_NOISE = 0.03
 # A busy machine has cold caches, which costs code that is called often more than code that is not.
 LOAD = File.exist?("/proc/loadavg") ? File.read("/proc/loadavg").split.first : "unknown"
@@ -39,9 +37,10 @@ FOLDER = __dir__
 
 # A client process.
 class Worker
-  def initialize(variant, port, place)
+  def initialize(variant, port, tls, place)
     env = { "RUBY_GC_HEAP_INIT_SLOTS" => "200000" }
-    @in, @out, @thread = Open3.popen2(env, *place, RbConfig.ruby, "-W0", File.join(FOLDER, "worker.rb"), variant, port.to_s)
+    command = [RbConfig.ruby, "-W0", File.join(FOLDER, "worker.rb"), variant, port.to_s, *("tls" if tls)]
+    @in, @out, @thread = Open3.popen2(env, *place, *command)
   end
 
   # @return [Float] microseconds of CPU per request
@@ -72,25 +71,25 @@ def median(values)
 end
 
 # @return [Array(Float, Hash{String => Float})] microseconds of stock, and the ratio of each variant
-def group(variants, size, port, place)
-  workers = ["stock", *variants].map { |variant| Worker.new(variant, port, place) }
+def group(size, port, tls, place)
+  workers = ["stock", *VARIANTS].map { |variant| Worker.new(variant, port, tls, place) }
   workers.each { |worker| worker.warm_up(size) }
   turns = Array.new(BLOCKS) do
     # In a fixed order each variant would always run behind the same one, whose code and data are in the CPU's caches.
     costs = workers.shuffle.to_h { |worker| [worker, worker.block(size)] }
     workers.map { |worker| costs[worker] }
   end
-  ratios = variants.each_with_index.map { |variant, at| [variant, median(turns.map { |turn| turn[at + 1] / turn[0] })] }.to_h
+  ratios = VARIANTS.each_with_index.map { |variant, at| [variant, median(turns.map { |turn| turn[at + 1] / turn[0] })] }.to_h
   [median(turns.map(&:first)), ratios]
 ensure
   workers.to_a.each(&:stop)
 end
 
-def rows(size, pause, variants, groups)
+def rows(size, pause, tls, groups)
   stock = median(groups.map(&:first)).round(1)
-  what = "#{size.zero? ? "GET" : "#{size} B"}#{", answered after #{(pause * 1000).round} ms" if pause.positive?}"
+  what = "#{size.zero? ? "GET" : "#{size} B"}#{", answered after #{(pause * 1000).round} ms" if pause.positive?}#{", TLS" if tls}"
   base = [{ name: "stock, #{what}", ratio: 1.0, min: 1.0, max: 1.0, n: groups.size, cpu_us: stock }]
-  base + variants.map do |variant|
+  base + VARIANTS.map do |variant|
     ratios = groups.map { |_, all| all[variant] }
     spread = { min: ratios.min.round(3), max: ratios.max.round(3), n: ratios.size }
     { name: "#{variant}, #{what}", ratio: median(ratios).round(3), **spread }
@@ -117,10 +116,10 @@ def table(rows)
 end
 
 place = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL) ? %w[taskset -c 0] : []
-all = SIZES.flat_map do |(size, pause), variants|
-  port, origin = Origin.start(pause, before: place.empty? ? [] : %w[taskset -c 1])
+all = CASES.flat_map do |size, pause, tls|
+  port, origin = Origin.start(pause, tls: tls, before: place.empty? ? [] : %w[taskset -c 1])
   begin
-    rows(size, pause, variants, Array.new(GROUPS) { group(variants, size, port, place) })
+    rows(size, pause, tls, Array.new(GROUPS) { group(size, port, tls, place) })
   ensure
     Process.kill(:TERM, origin) && Process.wait(origin)
   end
