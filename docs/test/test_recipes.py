@@ -135,7 +135,7 @@ EACH = {
     "logs": r'"status": 200',
     "logs-ruby": r'"status":200',
     "logs-node": r'"status":200',
-    "logs-java": r"method=POST .*status=200 wait_ns=\d+.*call",
+    "logs-java": r"method=POST .*status=200 wait_ns=\d+.*request",
 }
 
 
