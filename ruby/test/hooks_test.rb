@@ -235,14 +235,15 @@ class HooksTest < OnewriteTest
     http = session(tap_server)
     records = records_of(http)
     300.times do |index|
-      records.clear
       begin
         Timeout.timeout(0.00001 * (index % 60)) { http.request(post("/", "x")) }
-        assert_equal [:ok], records.map(&:outcome)
+        assert_equal :ok, records.last.outcome
       rescue Timeout::Error
-        assert_operator records.size, :<=, 1
+        nil # where no method of the adapter was running, its record comes when the next request begins
       end
+      assert_operator records.size, :<=, index + 1
     end
+    assert_equal records.uniq, records
     assert_equal "ok", http.request(post("/", "x")).body
   end
 

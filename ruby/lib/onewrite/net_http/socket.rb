@@ -93,6 +93,8 @@ module Onewrite
         return unless (record = @onewrite_record)
 
         @onewrite_record = nil
+        return if record.frozen? # it has ended: a limit struck while the connection got it
+
         onewrite_note_failure(record) if error
         hooks = record.hooks
         answer = @onewrite_answer
