@@ -126,3 +126,12 @@ for (const secure of [false, true]) {
     })
   })
 }
+
+test('createConnection works without its agent, as that of Node', async (t) => {
+  const server = await startServer(answerOk)
+  t.after(() => server.close())
+  const { createConnection } = new HttpAgent()
+  const socket = createConnection({ host: '127.0.0.1', port: Number(new URL(server.origin).port) })
+  await once(socket, 'connect')
+  socket.destroy()
+})

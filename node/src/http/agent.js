@@ -22,8 +22,8 @@ const kConfig = Symbol('onewrite config')
 /** Of a copy that lacks it: that of the environment. @type {Config | undefined} */
 let ofCopies
 
-/** @param {any} agent @returns {Config} */
-function configOf (agent) { return agent[kConfig] ?? (ofCopies ??= readOptions()) }
+/** Node's own `createConnection` works without `this`. @param {any} agent @returns {Config} */
+function configOf (agent) { return agent?.[kConfig] ?? (ofCopies ??= readOptions()) }
 
 /**
  * Overrides the documented method `createConnection`, and `addRequest`, to which Node passes each request. The latter
@@ -43,7 +43,7 @@ const withOurs = (Base) => /** @type {any} */ (class extends Base {
     const config = configOf(this)
     if (config.disabled) return super.createConnection(options, callback)
     const host = String(options.socketPath ? '' : options.host ?? '')
-    const connection = config.hooks.length > 0 ? new Connection(host, this.protocol === 'https:') : null
+    const connection = config.hooks.length > 0 ? new Connection(host, this?.protocol === 'https:') : null
     const setUp = (/** @type {any} */ socket) => {
       // For an absent option it is on. For false Node's own agent has switched it off.
       if (!config.observe && options.noDelay !== false) setNoDelay(socket)
