@@ -132,7 +132,7 @@ def connect(stock: Function) -> Function:
     """Wrap ``connect`` of both connection classes: neither calls the other's."""
 
     def connect(self: typing.Any) -> None:
-        link: Link | None = getattr(self, "_onewrite", None)
+        link: typing.Any = getattr(self, "_onewrite", None)
         record = link and link.record
         if record is None:
             stock(self)
@@ -192,7 +192,7 @@ def getresponse(stock: Function) -> Function:
     """Wrap ``HTTPConnection.getresponse``, which reads the head."""
 
     def getresponse(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        link: Link | None = getattr(self, "_onewrite", None)
+        link: typing.Any = getattr(self, "_onewrite", None)
         record = link and link.record
         if record is None:
             return stock(self, *args, **kwargs)
@@ -215,7 +215,7 @@ def close(stock: Function) -> Function:
     """Wrap ``HTTPConnection.close``: a reader gives up, or has met an error."""
 
     def close(self: typing.Any) -> None:
-        link: Link | None = getattr(self, "_onewrite", None)
+        link: typing.Any = getattr(self, "_onewrite", None)
         record = link and link.record
         stock(self)
         if record is None or not record._returned:  # within urlopen() its _put_conn() follows
