@@ -14,7 +14,8 @@ PUBLIC = [Onewrite, Onewrite::Hook, Onewrite::Record, Onewrite::KernelEvidence, 
 LIVE = %i[hooks request request_start request_end response_start headers_end last_byte in_io awaiting in_body sent_bytes
           sent_writes body_bytes].flat_map { |name| [name, :"#{name}="] } +
        %i[conn_id= conn_requests= idle_ns= connecting= resend= proxy= kernel= status= connected_at= tls_start= tls_end=
-          begin_request finish abandon fail_to_connect]
+          begin_request begin_on begin_write end_write fail_write begin_read end_read end_of_connection
+          read_status end_headers begin_body end_body finish abandon fail_to_connect]
 
 loader = RBS::EnvironmentLoader.new
 loader.add(library: "net-http", version: nil)
