@@ -334,3 +334,55 @@ def test_what_a_hook_starts_in_its_context_makes_no_record(tap: typing.Any) -> N
         for one in exports:
             one.result()
     assert len(exports) == 3
+
+
+def test_a_tracer_that_puts_back_what_it_saved(tap: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool_class = urllib3.connectionpool.HTTPConnectionPool
+    saved = pool_class.urlopen
+    records: list[onewrite.Record] = []
+    onewrite.install(records.append)
+    ours = pool_class.urlopen
+
+    def tracer(*args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        return ours(*args, **kwargs)
+
+    monkeypatch.setattr(pool_class, "urlopen", tracer)
+    onewrite.uninstall()
+    monkeypatch.setattr(pool_class, "urlopen", saved)
+    onewrite.install(records.append)
+    server = tap()
+    with urllib3.PoolManager() as http:
+        http.request("POST", server.url(), body=b"x")
+    assert onewrite.status()["enabled"]
+    assert len(records) == 1
+    onewrite.uninstall()
+
+
+OTHER_MODULES = """
+import pathlib, sys, types
+import onewrite, onewrite.httpx
+sys.modules["httpx"] = None
+onewrite.httpx.install(print)
+onewrite.httpx.uninstall()
+sys.modules["httpx"] = types.ModuleType("httpx")
+onewrite.httpx.install(print)
+onewrite.httpx.uninstall()
+del sys.modules["httpx"]
+pathlib.Path(sys.argv[1], "httpx.py").write_text("class HTTPTransport: pass")
+sys.path.insert(0, sys.argv[1])
+onewrite.httpx.install(print)
+import httpx
+sys.modules["urllib3"] = types.ModuleType("urllib3")
+try:
+    onewrite.install()
+except onewrite.UnsupportedBaseError:
+    print("refused")
+sys.modules["urllib3"] = None
+onewrite.install()
+"""
+
+
+def test_another_module_of_the_name_of_a_base_library(tmp_path: typing.Any) -> None:
+    done = run(OTHER_MODULES, str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
+    assert done.stderr.count("this httpx is not supported") == 2

@@ -160,3 +160,10 @@ def test_install_in_each_worker_of_multiprocessing(method: str, tap: typing.Any,
     done = run("workers.py", server.url(), method, cwd=tmp_path)
     assert done.stdout == "True\n", done.stderr
     assert mode(one.segments for one in server.seen) == 1
+
+
+def test_a_program_gets_its_arguments_as_they_stand(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import sys; print(sys.argv[1:])")
+    done = run("-m", "onewrite", "run", str(script), "--", "x", "--timing", "-m")
+    assert done.stdout == "['--', 'x', '--timing', '-m']\n", done.stderr

@@ -106,7 +106,9 @@ def main() -> None:
     if given.command == "status":
         _status(given.json)
     else:
-        _run(given.program, given.arguments, given.module, given.timing)
+        # As they stand: argparse drops the first "--" of them.
+        arguments = sys.argv[sys.argv.index(given.program, 2) + 1 :]
+        _run(given.program, arguments, given.module, given.timing)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def when_imported(name: str, function: typing.Callable[[], object]) -> importlib
 
     Return what :func:`forget` takes, None if it was called.
     """
-    if name in sys.modules:
+    if sys.modules.get(name) is not None:  # None blocks the import
         importlib.import_module(name)  # another thread may be at it: wait
         function()
         return None

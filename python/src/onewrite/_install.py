@@ -87,8 +87,12 @@ def _on_import() -> None:
 
 
 def _apply() -> None:
-    from . import _places
+    try:
+        from . import _places
+    except (ImportError, AttributeError) as error:  # something else of this name
+        from ._errors import UnsupportedBaseError
 
+        raise UnsupportedBaseError(f"this urllib3 is not supported: {error}") from error
     _places.apply(bool(installed.hooks))
 
 

@@ -62,6 +62,8 @@ _TIMING = [
 
 #: Whether another copy of this package was here first: then this one stays off.
 other_copy = False
+#: Whether this copy has set the attribute ``_onewrite`` of the classes.
+_marked = False
 #: What own managers need until the process ends.
 _kept: list[Patch] = []
 
@@ -69,7 +71,7 @@ _kept: list[Patch] = []
 def _is_taken() -> bool:
     """Return whether another copy of onewrite has patched urllib3; say so once."""
     global other_copy
-    if not applied() and "_onewrite" in vars(HTTPConnection) and not other_copy:
+    if not _marked and "_onewrite" in vars(HTTPConnection) and not other_copy:
         other_copy = True
         log.warning("another copy of onewrite has patched urllib3; this one (%s) stays off", __file__)
     return other_copy
@@ -80,11 +82,13 @@ def apply(with_hooks: bool) -> None:
 
     Raises UnsupportedBaseError for an urllib3 that is not supported; nothing is changed then.
     """
+    global _marked
     _base_version.require()
     if _is_taken():
         return
-    if "_onewrite" not in vars(HTTPConnection):  # a link, a scope: where an object has none of its own
+    if not _marked:  # a link, a scope: where an object has none of its own
         HTTPConnection._onewrite = HTTPConnectionPool._onewrite = None  # type: ignore[attr-defined]
+        _marked = True
     for patch in _WIRE + (_TIMING if with_hooks else []):
         patch.apply()
     if not with_hooks:
@@ -112,13 +116,15 @@ def _undo(patches: list[Patch]) -> None:
 
 def undo() -> None:
     """Give back what is still ours and what no own manager needs."""
+    global _marked
     _undo(_TIMING + _OWN)
     until = time.monotonic() + 1
     while _coalesce.holding and time.monotonic() < until:  # a head that is held needs send() in its place
         time.sleep(0.001)
     if not _coalesce.holding:
         _undo(_WIRE)
-    if not applied() and "_onewrite" in vars(HTTPConnection) and not other_copy:
+    if not applied() and _marked:
+        _marked = False
         del HTTPConnection._onewrite, HTTPConnectionPool._onewrite  # type: ignore[attr-defined]
 
 

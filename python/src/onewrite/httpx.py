@@ -207,10 +207,14 @@ def _places(library: typing.Any) -> list[Patch]:
 def _patch(name: str) -> None:
     library = sys.modules[name]
     if name not in _patches:
-        if "_onewrite" in vars(library.HTTPTransport):
+        if "_onewrite" in vars(getattr(library, "HTTPTransport", object)):
             log.warning("another copy of onewrite has patched %s; this one (%s) stays off", name, __file__)
             return
-        _patches[name] = _places(library)
+        try:
+            _patches[name] = _places(library)
+        except AttributeError as error:
+            log.warning("this %s is not supported: %s; it stays as it is", name, error)
+            return
     library.HTTPTransport._onewrite = True
     for patch in _patches[name]:
         patch.apply()
