@@ -116,7 +116,8 @@ def test_it_splits_and_counts_and_sees_what_nagle_holds(scheme: str) -> None:
         assert sorted({one.segments for one in tap.exchanges if one.segments}) == [1, 2]
     assert late(split, "held_ns") >= 6
     assert (late(whole, "held_ns"), {one.held_bytes for one in whole}) == (0, {0})
-    assert {one.segments for one in whole} == {1}
+    # The tickets of TLS may come in a segment before the first answer.
+    assert {one.segments for one in whole[1:]} == {1}
     assert all(one.paused_ns >= 1_000_000 and one.total_ns > 0 for one in split)
 
 
