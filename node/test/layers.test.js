@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const src = fileURLToPath(new URL('../src/', import.meta.url))
-const files = readdirSync(src, { recursive: true }).map(String).filter((name) => name.endsWith('.js'))
+const files = readdirSync(src, { recursive: true }).map(String).filter((name) => /\.c?js$/.test(name))
 /** What is imported to run; types may name each other. @type {Map<string, string[]>} */
 const imports = new Map(files.map((file) => [file, [...readFileSync(join(src, file), 'utf8').matchAll(/^(?:import|export) (?:[^'\n]* from )?'(\.[^']+)'|await import\('(\.[^']+)'\)/gm)]
   .map((match) => normalize(join(dirname(file), match[1] ?? match[2] ?? '')))]))
