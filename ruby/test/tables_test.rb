@@ -40,6 +40,15 @@ class TablesTest < OnewriteTest
     end
   end
 
+  def test_a_target_that_no_parser_takes_keeps_no_secret
+    ["http://user:pa@ss@host/x", "http+unix://user:pass@host/x", "HTTP://user:pass@host/x", "user:pass@host:80"].each do |target|
+      record = Onewrite::Record.new("http://proxy", [])
+      record.request = Net::HTTPGenericRequest.new("GET", false, true, target)
+      record.finish
+      refute_match(/user|pass|ss@/, record.url + Marshal.dump(record), target)
+    end
+  end
+
   rows("error_kinds") do |row, test|
     next unless row["ruby"]
 

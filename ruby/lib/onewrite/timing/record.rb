@@ -35,7 +35,7 @@ module Onewrite
                 started_at_mono_ns].freeze
     PHASES = %i[connect tls send wait receive].freeze
     # A target that is a whole URL, as a request of a proxy has it.
-    ABSOLUTE = %r{\A(\w+://)[^/@]*@}.freeze
+    ABSOLUTE = %r{\A([a-z][\w+.-]*://)?[^/]*@}i.freeze
     NO_METHOD = "".freeze
     private_constant :FIELDS, :PHASES, :ABSOLUTE, :NO_METHOD
 
