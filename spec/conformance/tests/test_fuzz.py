@@ -18,7 +18,7 @@ from onewrite_conformance.report.scripts import keep
 from onewrite_conformance.run.judge import Judge
 
 KINDS = ("bytes", "file", "form", "memory_file", "multipart", "stream", "text")
-CAN = frozenset({*(f"body:{kind}" for kind in KINDS), "concurrency", "proxy_forward", "proxy_connect"})
+CAN = frozenset({*(f"body:{kind}" for kind in KINDS), "concurrency", "informational", "proxy_forward", "proxy_connect"})
 
 
 @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
