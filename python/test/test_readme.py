@@ -12,6 +12,7 @@ import typing
 import onewrite
 
 HERE = pathlib.Path(__file__).parent.parent
+RECORDS = HERE.parent / "docs" / "records.md"
 
 
 def run(*arguments: str, url: str) -> str:
@@ -50,13 +51,12 @@ def test_the_opentelemetry_program(tap: typing.Any) -> None:
     assert server.seen[0].segments == 1
 
 
-def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
+def test_the_metrics_are_those_of_the_page(tap: typing.Any) -> None:
     from onewrite.opentelemetry import hook
     from telemetry import Telemetry
 
-    text = (HERE / "README.md").read_text()
-    table = text[text.index("| metric |") : text.index("## Switch off")]
-    rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", table, re.MULTILINE)
+    text = RECORDS.read_text()
+    rows = re.findall(r"^\| `([a-z_.]+)` \|.*\| (.*) \|$", text[text.index("| metric |") :], re.MULTILINE)
     telemetry = Telemetry()
     with onewrite.PoolManager(on_timing=hook(telemetry.meter_provider)) as http:
         http.request("GET", tap().url())
@@ -69,9 +69,8 @@ def test_the_metrics_are_those_of_the_readme(tap: typing.Any) -> None:
 
 
 def test_every_field_of_a_record_is_in_the_table(tap: typing.Any) -> None:
-    text = (HERE / "README.md").read_text()
-    table = text[text.index("| field |") : text.index("What did not happen")]
-    fields = set(re.findall(r"`([a-z_]+)`", table))
+    text = RECORDS.read_text()
+    fields = set(re.findall(r"`([a-z_]+)`", text[text.index("| field |") : text.index("| language |")]))
     missing = set(onewrite._record._FIELDS) - fields - {"started_at_unix_ns", "started_at_mono_ns"}
     assert missing == set()
 
