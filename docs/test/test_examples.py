@@ -17,7 +17,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from onewrite_bench.ends import scratch
 from onewrite_bench.failures import BenchError
 from onewrite_bench.topology.places import Places
 from onewrite_lab.servers.children import Children
@@ -28,9 +27,10 @@ DEADLINE_S = 120
 
 
 @pytest.fixture(scope="module")
-def haproxy() -> Iterator[int]:
+def haproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a HAProxy frontend that waits for the body: a split POST stalls there."""
-    with scratch("onewrite-examples-") as folder, Children(folder) as children:
+    folder = tmp_path_factory.mktemp("haproxy")
+    with Children(folder) as children:
         try:
             yield Places(children, {"haproxy": "post-stall.cfg"}, folder).port("haproxy/http-buffer-request")
         except BenchError as missing:
