@@ -1,5 +1,6 @@
 package io.github.onewrite.internal;
 
+import io.github.onewrite.Timing;
 import io.github.onewrite.TimingHook;
 import java.util.List;
 import java.util.Objects;
@@ -44,12 +45,13 @@ public final class Hooks {
 
     /** Gives the hooks a record that has ended. */
     public void deliver(Stamps ended) {
+        Timing timing = new Timing(ended);
         boolean[] running = RUNNING.get();
         boolean outer = running[0];
         running[0] = true;
         for (TimingHook hook : hooks) {
             try {
-                hook.onTiming(ended);
+                hook.onTiming(timing);
             } catch (Throwable e) {
                 // Errors too: a hook that overflows the stack must not keep its event loop from going on.
                 swallow(e);

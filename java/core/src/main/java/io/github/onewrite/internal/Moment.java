@@ -23,5 +23,5 @@ public enum Moment {
     RESPONSE_END,
     CONNECTION_RELEASED;
 
-    final String canonicalName = name().toLowerCase(Locale.ROOT);
+    public final String canonicalName = name().toLowerCase(Locale.ROOT);
 }

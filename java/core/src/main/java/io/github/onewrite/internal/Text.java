@@ -6,10 +6,10 @@ import io.github.onewrite.Phase;
 import io.github.onewrite.Timing;
 
 /** A record as one line: the same in all languages, by spec/testdata/text_form.json. */
-final class Text {
+public final class Text {
     private Text() {}
 
-    static String of(Timing timing) {
+    public static String of(Timing timing) {
         StringBuilder line = new StringBuilder(timing.method()).append(' ');
         if (!timing.url().isEmpty()) {
             line.append(timing.url()).append(' ');

@@ -146,13 +146,13 @@ class TablesTest {
         stamps.cause = named(Cause.class, record, "cause");
         long ended = started + number(record, "total_ns");
         if (named(Outcome.class, record, "outcome") == Outcome.OK) {
-            stamps.ok(ended);
+            stamps.end(ended);
         } else {
             stamps.failed(named(ErrorKind.class, record, "error_kind"), ended);
         }
         // Which phase it was follows from the moments.
         assertEquals(named(Phase.class, record, "error_phase"), stamps.errorPhase);
-        return stamps;
+        return new Timing(stamps);
     }
 
     private static long number(JsonObject from, String name) {

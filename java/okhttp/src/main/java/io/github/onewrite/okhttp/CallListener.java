@@ -113,7 +113,7 @@ final class CallListener extends ForwardingListener {
         if (lost != null) {
             last.failed(OkHttpErrors.kindOf(lost, false), at);
         } else if (last.at(Moment.HEADERS_END) != 0) {
-            last.ok(at);
+            last.end(at);
         } else {
             // The program's own code stopped the request, or has made a response of its own after the look-up failed.
             boolean unresolved = last.at(Moment.DNS_START) != 0 && last.at(Moment.DNS_END) == 0;
@@ -134,7 +134,7 @@ final class CallListener extends ForwardingListener {
     public void dispatcherQueueEnd(Call call, Dispatcher dispatcher) {
         Stamps current = record;
         if (current != null) {
-            current.stamp(Moment.QUEUE_START, current.startedAtMonoNanos());
+            current.stamp(Moment.QUEUE_START, current.startedAt);
             current.stamp(Moment.QUEUE_END, System.nanoTime());
         }
         super.dispatcherQueueEnd(call, dispatcher);

@@ -113,9 +113,9 @@ class OnewriteOpenTelemetryTest {
         if (from.has("error_kind")) {
             made.failed(ErrorKind.valueOf(from.get("error_kind").getAsString().toUpperCase(Locale.ROOT)), end);
         } else {
-            made.ok(end);
+            made.end(end);
         }
-        return made;
+        return new Timing(made);
     }
 
     private static JsonElement json(Attributes attributes) {

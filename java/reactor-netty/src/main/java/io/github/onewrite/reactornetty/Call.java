@@ -115,7 +115,7 @@ final class Call {
             if (connection != null) {
                 connection.failed(kind);
             }
-        } else if (sent == null || sent.outcome() == Outcome.OK) {
+        } else if (sent == null || sent.outcome == Outcome.OK) {
             unsent(kind, at);
         }
         askedAt = at; // Of a retry.

@@ -366,7 +366,7 @@ public final class NettyConnection {
         exchange.stamp(Moment.RESPONSE_END, lastRead);
         exchange.stamp(Moment.CONNECTION_RELEASED, lastRead);
         addConnect(exchange);
-        exchange.ok(lastRead);
+        exchange.end(lastRead);
         leave(exchange);
         return exchange;
     }
@@ -401,8 +401,8 @@ public final class NettyConnection {
             return;
         }
         long begun = looking == 0 ? connecting : looking;
-        if (begun > exchange.startedAtMonoNanos()) {
-            exchange.stamp(Moment.QUEUE_START, exchange.startedAtMonoNanos());
+        if (begun > exchange.startedAt) {
+            exchange.stamp(Moment.QUEUE_START, exchange.startedAt);
             exchange.stamp(Moment.QUEUE_END, begun);
         }
         copyConnect(exchange);
@@ -425,8 +425,8 @@ public final class NettyConnection {
     }
 
     private static void copy(Stamps record, Moment start, long from, Moment end, long to) {
-        if (from != 0 && (to == 0 || to > record.startedAtMonoNanos())) {
-            record.stamp(start, Math.max(from, record.startedAtMonoNanos()));
+        if (from != 0 && (to == 0 || to > record.startedAt)) {
+            record.stamp(start, Math.max(from, record.startedAt));
             record.stamp(end, to);
         }
     }
