@@ -59,6 +59,7 @@ import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.util.AttributeKey;
 import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.Promise;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -177,7 +178,12 @@ class OnewriteNettyTest implements AppliedTwice {
             HttpRequest head = new DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, "/?secret");
             head.headers().set("host", "localhost").set("content-length", 200);
             channel.writeAndFlush(head);
-            channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200])));
+            channel.writeAndFlush(new DefaultLastHttpContent(Unpooled.wrappedBuffer(new byte[200])))
+                    .addListener(written -> {
+                        if (!written.isSuccess()) {
+                            answer.completeExceptionally(written.cause());
+                        }
+                    });
         });
         return answer;
     }
@@ -516,21 +522,45 @@ class OnewriteNettyTest implements AppliedTwice {
         }
     }
 
-    /** The CONNECT exchange is part of the connect phase. */
-    @Test
-    void aProxyThatRefusesIsAnErrorOfTheConnect() throws Exception {
+    /** A pool that hands a channel over only once it is closed. FixedChannelPool does so on another event loop, too. */
+    private static final class LatePool extends FixedChannelPool {
+        LatePool(Bootstrap bootstrap, ChannelPoolHandler handler) {
+            super(bootstrap, handler, 1);
+        }
+
+        @Override
+        public Future<Channel> acquire(Promise<Channel> promise) {
+            Promise<Channel> inner = group.next().newPromise();
+            super.acquire(inner)
+                    .addListener(acquired -> CompletableFuture.runAsync(() -> {
+                        Channel channel = inner.getNow();
+                        while (channel.isRegistered()) {
+                            sleep(1);
+                        }
+                        promise.setSuccess(channel);
+                    }));
+            return promise;
+        }
+    }
+
+    /** The CONNECT exchange is part of the connect phase, whether the program has the channel by then or not. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aProxyThatRefusesIsAnErrorOfTheConnect(boolean late) throws Exception {
         try (TestServer proxy = new TestServer(connection -> {
             connection.readHead();
             connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n");
         })) {
-            ChannelPoolHandler handler = new AbstractChannelPoolHandler() {
+            ChannelPoolHandler handler = onewrite.wrap(new AbstractChannelPoolHandler() {
                 @Override
                 public void channelCreated(Channel channel) {
                     channel.pipeline().addLast(new HttpProxyHandler(new InetSocketAddress("127.0.0.1", proxy.port())));
                     fill(channel);
                 }
-            };
-            try (ChannelPool pool = pool(bootstrap(proxy.url()), handler, proxy.url())) {
+            });
+            Bootstrap bootstrap = onewrite.apply(bootstrap(proxy.url()));
+            ChannelPool made = late ? new LatePool(bootstrap, handler) : new FixedChannelPool(bootstrap, handler, 1);
+            try (ChannelPool pool = onewrite.wrap(made, proxy.url())) {
                 assertThrows(Exception.class, () -> answer(acquire(pool)));
                 Timing timing = records.failed(ErrorKind.CONNECT);
                 assertEquals(Phase.CONNECT, timing.errorPhase().orElseThrow());
@@ -691,18 +721,36 @@ class OnewriteNettyTest implements AppliedTwice {
         assertEquals(Phase.WAIT, timing.errorPhase().orElseThrow());
     }
 
+    /** Much longer than it took until the latch was open. */
+    private static void sleepAfter(CountDownLatch latch) {
+        long begun = System.nanoTime();
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        sleep(200 + 3 * (int) TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun));
+    }
+
     /** The event loop computes while the answer waits in the socket: that is nobody else's time. */
     @Test
     @EnabledOnOs(OS.LINUX)
     void aBusyLoopIsTheClientsOwnTime() throws Exception {
         EventLoopGroup loop = new EpollEventLoopGroup(1);
-        try (TestServer server = TestServer.answering();
+        CountDownLatch answered = new CountDownLatch(2);
+        try (TestServer server = new TestServer(connection -> {
+                    while (true) {
+                        connection.read();
+                        connection.send(TestServer.OK);
+                        answered.countDown();
+                    }
+                });
                 ChannelPool pool = pool(epoll(loop, server), handler(), server.url())) {
             for (Cause expected : new Cause[] {null, Cause.CLIENT}) {
                 Channel channel = acquire(pool);
                 CompletableFuture<Integer> answer = post(channel);
                 if (expected != null) {
-                    channel.eventLoop().execute(() -> sleep(200));
+                    channel.eventLoop().execute(() -> sleepAfter(answered));
                 }
                 assertEquals(200, answer.get(30, TimeUnit.SECONDS));
                 Timing timing = records.next();

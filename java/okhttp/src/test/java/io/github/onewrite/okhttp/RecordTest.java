@@ -369,7 +369,7 @@ class RecordTest {
     @Test
     void aTimeLimitOfTheCall() throws Exception {
         try (TestServer server = TestServer.silent()) {
-            OkHttpClient client = client(new OkHttpClient.Builder().callTimeout(Duration.ofMillis(300)));
+            OkHttpClient client = client(new OkHttpClient.Builder().callTimeout(Duration.ofSeconds(1)));
             assertThrows(InterruptedIOException.class, () -> read(client, server.url()));
             assertEquals(
                     Optional.of(Phase.WAIT), records.failed(ErrorKind.TIMEOUT).errorPhase());
@@ -450,8 +450,8 @@ class RecordTest {
             assertEquals(OptionalInt.of(200), timing.status());
             long sent = timing.sendNanos().getAsLong();
             long waited = timing.waitNanos().getAsLong();
-            assertTrue(waited > (expects ? 190_000_000 : 390_000_000), timing::toString);
-            assertEquals(expects, sent > 190_000_000, timing::toString);
+            assertTrue(waited > (expects ? 100_000_000 : 300_000_000), timing::toString);
+            assertTrue(expects ? sent > 190_000_000 : sent < waited, timing::toString);
         }
     }
 

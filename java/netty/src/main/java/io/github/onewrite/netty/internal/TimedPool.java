@@ -67,20 +67,23 @@ final class TimedPool implements ChannelPool {
             return; // Made before there was a hook.
         }
         if (channel.eventLoop().inEventLoop()) {
-            requested(connection, asked, byHook);
+            requested(channel, connection, asked, byHook);
             return;
         }
         try {
-            channel.eventLoop().execute(() -> requested(connection, asked, byHook));
+            channel.eventLoop().execute(() -> requested(channel, connection, asked, byHook));
         } catch (RejectedExecutionException e) {
             // The loop is shut down: the request is written in vain.
         }
     }
 
-    private void requested(NettyConnection connection, long asked, boolean byHook) {
+    private void requested(Channel channel, NettyConnection connection, long asked, boolean byHook) {
         Stamps record = connection.requested(asked, byHook, 0);
         if (record != null) {
             record.origin = origin; // Until there is a request: the connection may fail before.
+        }
+        if (!channel.isRegistered()) {
+            connection.closed(); // A proxy refused while the pool handed the channel over.
         }
     }
 
