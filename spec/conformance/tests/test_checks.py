@@ -204,11 +204,23 @@ def test_a_phase_that_has_bounds_is_there() -> None:
     ],
 )  # fmt: skip
 def test_the_url_of_a_record(given: str, told: str, right: bool) -> None:
+    assert _is_right(told, {"url": given}) == right
+
+
+@pytest.mark.parametrize(
+    ("told", "right"),
+    [("http://h/a", True), ("http://127.0.0.1:81/a", True), ("https://h/a", False), ("http://other/a", False)],
+)
+def test_the_url_of_a_request_with_its_own_host(told: str, right: bool) -> None:
+    assert _is_right(told, {"url": "http://127.0.0.1:81/a", "headers": [["host", "h"]]}) == right
+
+
+def _is_right(told: str, request: dict[str, Any]) -> bool:
     exchange = Exchange(0, Arrival(0, 0, 0, "direct"), 0, "direct")
     parser = RequestParser()
-    parser.feed(b"GET " + (urlsplit(given).path or "/").encode("latin-1") + b" HTTP/1.1\r\n\r\n")
+    parser.feed(b"GET " + (urlsplit(request["url"]).path or "/").encode("latin-1") + b" HTTP/1.1\r\n\r\n")
     exchange.request = parser.request
-    assert (list(_url_problems({"url": told}, Sample({"url": given}, {}, [exchange], True, 0))) == []) == right
+    return list(_url_problems({"url": told}, Sample(request, {}, [exchange], True, 0))) == []
 
 
 def test_a_request_counts_without_the_segments_that_were_sent_twice() -> None:

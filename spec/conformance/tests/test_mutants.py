@@ -178,7 +178,7 @@ MUTANTS = [
     Mutant("TCP_NODELAY is set although the user said 0", f"tcp/3/options-nodelay-off-obeyed/{P}", arrivals(nodelay=True), "TCP_NODELAY is on"),
     Mutant("a chunk waits for the next one", f"wire/9/stream-chunked-gap/{P}", exchanges(segments=2), "segments: 2"),
     Mutant("head and body leave in two writes", f"wire/1/post-200b/{P}", split, "segments: 2, not 1"),
-    Mutant("the first bytes are the head alone", f"wire/4/post-1mb/{P}", split, "the head alone"),
+    Mutant("the first bytes are the head alone", f"wire/4/post-100kb/{P}", split, "the head alone"),
     Mutant("a request has two records", f"wire/1/example-1/{H}", exchanges(records=2), "TLS records: 2"),
     Mutant("the first record is not filled", f"wire/4/boundary-above/{H}", exchanges(first_record_bytes=1000), "bytes in the first record: 1000"),
     Mutant("a file has more segments than with stock", f"wire/7/file/{P}", exchanges(segments=4), "no_more_segments: message 0"),

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import jsonschema
 import yaml
@@ -275,17 +275,24 @@ def _read_the_answer(sample: Sample, exchange: Exchange) -> bool:
     return not whole or reply.get("body_bytes") in (0, None, len(answer.content()))
 
 
+def _origin(url: SplitResult) -> tuple[str, str | None, int | None]:
+    return url.scheme, url.hostname, url.port or (443 if url.scheme == "https" else 80)
+
+
 def _url_problems(record: Record, sample: Sample) -> Iterable[str]:
-    """Scheme, host, port and path, as given or as sent; a scheme's own port may be there or not (SEC-17)."""
+    """Scheme, host, port and path, as given or as sent; a scheme's own port may be there or not (SEC-17).
+
+    A program that sets Host itself names another origin by it (RFC 9110, 7.1). Netty knows no other name.
+    """
     url = record.get("url")
     given = urlsplit(str(sample.request["url"]))
+    hosts = [value for name, value in sample.request.get("headers") or () if name.lower() == "host"]
+    origins = [given, *(urlsplit(f"{given.scheme}://{host}") for host in hosts)]
     if url is None or not sample.exchanges:
         return
     try:
         told = urlsplit(url)
-        alike = (told.scheme, told.hostname, told.port or _port(told)) == (
-            given.scheme, given.hostname, given.port or _port(given),
-        )  # fmt: skip
+        alike = _origin(told) in map(_origin, origins)
     except ValueError:
         alike = False
     sent = () if sample.batch else sample.exchanges  # a batch has the exchanges of all its requests
@@ -299,10 +306,6 @@ def _url_problems(record: Record, sample: Sample) -> Iterable[str]:
 
 def _decoded(path: str) -> str:
     return unquote(path or "/", "latin-1")
-
-
-def _port(url: Any) -> int:
-    return 443 if url.scheme == "https" else 80
 
 
 def _received_problems(record: Record, sample: Sample, exchange: Exchange) -> Iterable[str]:
