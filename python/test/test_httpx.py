@@ -128,17 +128,22 @@ def test_errors(runtime: str, library: typing.Any, tap: typing.Any, recorded: li
     server = tap(cut)
     wrong = tap(tls=True)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
         urls = {
             server.url("/none"): ("closed", "wait"),
             server.url("/garbage"): ("protocol", "wait"),
             server.url("/half"): ("closed", "receive"),
             "http://127.0.0.1:1/": ("connect", "connect"),
             wrong.url(): ("tls", "tls"),
-            f"http://127.0.0.1:{deaf.getsockname()[1]}/": ("timeout", "wait"),
+            f"http://127.0.0.1:{port}/": ("timeout", "wait"),
         }
         for url in urls:
             with pytest.raises(library.TransportError):
-                run(runtime, library, posts(1, url, timeout=0.3 if str(deaf.getsockname()[1]) in url else 5))
+                run(
+                    runtime,
+                    library,
+                    posts(1, url, timeout=library.Timeout(20, read=0.3 if url.endswith(f":{port}/") else 20)),
+                )
     found = {one.url: (one.error_kind, one.error_phase) for one in recorded}
     if runtime == "asyncio":
         del found[wrong.url()], urls[wrong.url()]  # asyncio's transports say less
@@ -295,6 +300,71 @@ def test_the_users_request_is_left_as_it_was(
     assert request.extensions is before
     assert "http11.receive_response_headers.complete" in steps
     assert len(recorded) == 1
+
+
+def test_a_request_that_is_sent_twice_at_a_time(
+    library: typing.Any, tap: typing.Any, recorded: list[onewrite.Record]
+) -> None:
+    server = tap()
+    steps: list[str] = []
+
+    async def trace(name: str, info: object) -> None:
+        steps.append(name)
+
+    async def main() -> None:
+        async with library.AsyncClient(trust_env=False) as client:
+            request = client.build_request("GET", server.url(), extensions={"trace": trace})
+            before = request.extensions
+            for _ in range(3):
+                await asyncio.gather(client.send(request), client.send(request))
+            assert request.extensions is before
+
+    asyncio.run(main())
+    assert [one.status for one in recorded] == [200] * 6
+    assert steps.count("http11.response_closed.complete") == 6
+
+
+def test_a_trace_of_the_wrong_kind_fails_as_with_httpx(library: typing.Any, tap: typing.Any) -> None:
+    server = tap()
+    errors: list[str] = []
+
+    async def main() -> None:
+        async with library.AsyncClient(trust_env=False) as client:
+            with pytest.raises(TypeError) as raised:
+                await client.get(server.url(), extensions={"trace": lambda name, info: None})
+            errors.append(str(raised.value))
+
+    asyncio.run(main())
+    onewrite.httpx.install(str)
+    asyncio.run(main())
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", "200 OK"), ("GET", "204 No Content"), ("GET", "200 OK")])
+def test_an_answer_without_a_body_ends_with_its_head(
+    method: str, status: str, tap: typing.Any, recorded: list[onewrite.Record]
+) -> None:
+    def answer(peer: Peer, seen: Seen) -> None:
+        peer.send(reply(b"", status) if method == "GET" else b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+
+    server = tap(answer)
+    with httpx.Client(trust_env=False) as client, client.stream(method, server.url()):
+        pass
+    assert (recorded[0].outcome, bool(recorded[0].receive_ns)) == ("ok", True)
+
+
+def test_a_request_that_httpx_refuses_was_not_sent(tap: typing.Any, recorded: list[onewrite.Record]) -> None:
+    server = tap()
+    with httpx.Client(trust_env=False) as client, pytest.raises(httpx.LocalProtocolError):
+        client.get(server.url(), headers={"a": "b\r\nc"})
+    (record,) = recorded
+    assert (record.error_kind, record.error_phase, record.send_ns) == ("other", None, None)
+
+
+def test_a_proxy_on_the_host_of_the_origin_is_named(tap: typing.Any, recorded: list[onewrite.Record]) -> None:
+    server = tap(proxy=True)
+    run("blocking", httpx, posts(1, "http://127.0.0.1:1/"), proxy=server.url())
+    assert recorded[0].proxy == f"127.0.0.1:{server.port}"
 
 
 def test_what_a_hook_starts_makes_no_record(library: typing.Any, tap: typing.Any) -> None:

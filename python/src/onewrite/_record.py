@@ -39,7 +39,7 @@ _FIELDS = (
     "total_ns", "cause", "started_at_unix_ns", "started_at_mono_ns",
 )  # fmt: skip
 
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 _numbers = itertools.count(1)
 _now = time.monotonic_ns
 
@@ -238,7 +238,7 @@ class Record:
         if not host:
             return None
         host = f"[{host}]" if ":" in host and not host.startswith("[") else host
-        return f"{scheme}://{host}{'' if port in (None, _DEFAULT_PORTS.get(scheme)) else f':{port}'}{path}"
+        return f"{scheme}://{host}{'' if port in (None, DEFAULT_PORTS.get(scheme)) else f':{port}'}{path}"
 
     @property
     def total_ns(self) -> int:

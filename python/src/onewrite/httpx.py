@@ -21,7 +21,7 @@ from . import _config, _hooks, _imports, _kernel
 from ._config import Scope
 from ._hooks import BUSY, Hook, current
 from ._patch import Function, Patch
-from ._record import Line, Record
+from ._record import DEFAULT_PORTS, Line, Record
 
 __all__ = ["install", "uninstall"]
 
@@ -46,30 +46,50 @@ _STEPS = {
 
 
 class _Exchange:
-    """One request: what httpcore tells of it."""
+    """One request: its record, filled while httpcore traces its steps."""
 
-    def __init__(self, request: typing.Any) -> None:
+    def __init__(self, request: typing.Any, is_async: bool) -> None:
         url = request.url
         origin = url.scheme, url.raw_host.decode("ascii"), url.port
         self.record = record = Record(_scope, request.method, origin, url.raw_path.decode("ascii", "replace"))
         record.reused = True  # until it connects
-        self.given = request.extensions
-        self.theirs = self.given.get("trace")
         self.line: Line | None = None
-        self.in_tunnel = False
+        self._request, self._is_async = request, is_async
+        # A request that is being sent twice at a time has the other exchange's trace.
+        other = getattr(request.extensions.get("trace"), "__self__", None)
+        self._extensions: typing.Any = other._extensions if isinstance(other, _Exchange) else request.extensions
+        self._users_trace = self._extensions.get("trace")
+        self._in_tunnel = False
 
-    def note(self, name: str, info: dict[str, typing.Any]) -> None:
-        """Take the time of a step of httpcore's."""
-        record, step = self.record, name.partition(".")[2]
-        event = _STEPS.get(step)
+    def __enter__(self) -> _Exchange:
+        self._request.extensions = {**self._extensions, "trace": self._trace}
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._request.extensions = self._extensions
+        if error is not None:
+            self.end(error)
+
+    def _trace(self, name: str, info: dict[str, typing.Any]) -> typing.Any:
+        """Record a step of httpcore's, and call the user's ``trace``."""
+        with contextlib.suppress(Exception):  # of a network stream of the user's
+            self._record_step(name.partition(".")[2], info)
+        if self._users_trace is not None:
+            return self._users_trace(name, info)
+        return _nothing() if self._is_async else None
+
+    def _record_step(self, step: str, info: dict[str, typing.Any]) -> None:
+        record, event = self.record, _STEPS.get(step)
         if event == "request_start":
-            self.in_tunnel = info["request"].method == b"CONNECT" and record.method != "CONNECT"
-            if self.in_tunnel:
+            self._in_tunnel = info["request"].method == b"CONNECT" and record.method != "CONNECT"
+            if self._in_tunnel:
                 record.connect_end = 0  # the CONNECT exchange is part of connecting
-        if self.in_tunnel and "tls" not in step:
+        if self._in_tunnel and "tls" not in step:
             return
         if step in ("send_request_headers.failed", "send_request_body.failed"):
             record.write_failed(info["exception"])
+            if step == "send_request_headers.failed" and type(info["exception"]).__name__ == "LocalProtocolError":
+                record.request_start = 0  # refused before its first byte
         elif step == "receive_response_body.failed" and not isinstance(info["exception"], GeneratorExit):
             record._error = info["exception"]
         if event is None:
@@ -80,7 +100,8 @@ class _Exchange:
             record.connection_acquired = record.tls_end or record.connect_end or record.started_at_mono_ns
         elif event == "connect_start":
             record.reused = False
-            if info.get("host", record._origin[1]) != record._origin[1]:
+            scheme, host, port = record._origin
+            if "host" in info and (info["host"], info["port"]) != (host, port or DEFAULT_PORTS.get(scheme)):
                 record.proxy = f"{info['host']}:{info['port']}"
         elif event == "tls_start":
             record.connect_end = record.tls_start
@@ -88,14 +109,8 @@ class _Exchange:
             self.line = _lines[stream] = line = Line(stream.get_extra_info("socket"), 0)
             line.proxy, line.info, line.info_counts = record.proxy, _kernel.read(line.tcp), True
 
-    def trace(self, name: str, info: dict[str, typing.Any]) -> typing.Any:
-        """Take httpcore's call, and call what the user gave as ``trace``."""
-        with contextlib.suppress(Exception):  # of a network stream of the user's
-            self.note(name, info)
-        return None if self.theirs is None else self.theirs(name, info)
-
-    def answered(self, response: typing.Any) -> None:
-        """The head was read. Only now httpcore says which connection it came on."""
+    def head_read(self, response: typing.Any) -> None:
+        """Record the answer. Only now httpcore says which connection it came on."""
         record, stream = self.record, response.extensions.get("network_stream")
         record.status = response.status_code
         if not record.response_start or stream is None:
@@ -106,6 +121,8 @@ class _Exchange:
         record.proxy = line.proxy
         record.take_line(line)
         record.head_read(record.response_start)
+        if record.method == "HEAD" or record.status in (204, 304) or response.headers.get("Content-Length") == "0":
+            record.response_end = record.response_start  # there is no body
 
     def end(self, error: BaseException | None) -> None:
         """The response is closed, or could not be had."""
@@ -119,12 +136,12 @@ class _Exchange:
             _hooks.call(_scope.hooks, record)
 
 
-class _AsyncExchange(_Exchange):
-    async def trace(self, name: str, info: dict[str, typing.Any]) -> None:
-        with contextlib.suppress(Exception):
-            self.note(name, info)
-        if self.theirs is not None:
-            await self.theirs(name, info)
+async def _nothing() -> None:
+    """Be what httpcore awaits."""
+
+
+def _is_off() -> bool:
+    return not _scope.hooks or current.get() is BUSY
 
 
 def _places(library: typing.Any) -> list[Patch]:
@@ -158,43 +175,29 @@ def _places(library: typing.Any) -> list[Patch]:
             self._exchange.record.bytes_received = getattr(self._response(), "num_bytes_downloaded", None)
             self._exchange.end(None)
 
+    def answered(exchange: _Exchange, response: typing.Any) -> typing.Any:
+        with contextlib.suppress(Exception):
+            exchange.head_read(response)
+        response.stream = Stream(exchange, response)
+        return response
+
     def blocking(stock: Function) -> Function:
         def handle_request(self: typing.Any, request: typing.Any) -> typing.Any:
-            if not _scope.hooks or current.get() is BUSY:
+            if _is_off():
                 return stock(self, request)
-            exchange = _Exchange(request)
-            request.extensions = {**exchange.given, "trace": exchange.trace}
-            try:
+            with _Exchange(request, is_async=False) as exchange:
                 response = stock(self, request)
-            except BaseException as error:
-                exchange.end(error)
-                raise
-            finally:
-                request.extensions = exchange.given
-            with contextlib.suppress(Exception):
-                exchange.answered(response)
-            response.stream = Stream(exchange, response)
-            return response
+            return answered(exchange, response)
 
         return handle_request
 
     def asynchronous(stock: Function) -> Function:
         async def handle_async_request(self: typing.Any, request: typing.Any) -> typing.Any:
-            if not _scope.hooks or current.get() is BUSY:
+            if _is_off():
                 return await stock(self, request)
-            exchange = _AsyncExchange(request)
-            request.extensions = {**exchange.given, "trace": exchange.trace}
-            try:
+            with _Exchange(request, is_async=True) as exchange:
                 response = await stock(self, request)
-            except BaseException as error:
-                exchange.end(error)
-                raise
-            finally:
-                request.extensions = exchange.given
-            with contextlib.suppress(Exception):
-                exchange.answered(response)
-            response.stream = Stream(exchange, response)
-            return response
+            return answered(exchange, response)
 
         return handle_async_request
 
