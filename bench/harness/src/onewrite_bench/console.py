@@ -1,4 +1,4 @@
-"""Progress on standard error: one moving line on a terminal, now and then a plain line elsewhere."""
+"""Progress on standard error: one line that changes on a terminal, a plain line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -13,57 +13,44 @@ _PLAIN_EVERY_S = 5.0
 
 
 class Console:
-    """Counts steps of all groups together. Thread-safe; writes nothing when `quiet`."""
+    """Counts the steps of all groups together. Thread-safe; writes nothing when `quiet`."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
         self._terminal = sys.stderr.isatty()
         self._lock = threading.Lock()
-        self._total = 0
-        self._done = 0
+        self._total = self._done = 0
         self._shown_at = 0.0
-        self._line_open = False
 
     def plan(self, steps: int) -> None:
         """Announce `steps` more steps."""
         with self._lock:
             self._total += steps
 
-    def step(self, text: str, steps: int = 1) -> None:
-        """`steps` more are done; `text` says what is going on."""
+    def step(self, text: str) -> None:
+        """Count a step and show the share of steps that are done."""
         with self._lock:
-            self._done += steps
-            self._show(text)
+            self._done += 1
+            now = time.monotonic()
+            if now - self._shown_at >= (0.1 if self._terminal else _PLAIN_EVERY_S):
+                self._shown_at = now
+                percent = min(100, round(100 * self._done / self._total)) if self._total else 0
+                width = shutil.get_terminal_size().columns - 1 if self._terminal else None
+                self._write(f"{percent:3d} %  {text}"[:width], end="" if self._terminal else "\n")
 
-    def say(self, text: str) -> None:
-        """A line that stays."""
+    def line(self, text: str) -> None:
+        """Write a line that stays."""
         with self._lock:
-            if self._quiet:
-                return
-            self._erase()
-            print(text, file=sys.stderr, flush=True)
+            self._write(text)
 
     def finish(self) -> None:
+        """Remove the line that changes, and begin to count anew."""
         with self._lock:
-            self._erase()
             self._total = self._done = 0
+            if self._terminal:
+                self._write("", end="")
 
-    def _show(self, text: str) -> None:
-        now = time.monotonic()
-        if self._quiet or now - self._shown_at < (0.1 if self._terminal else _PLAIN_EVERY_S):
-            return
-        self._shown_at = now
-        percent = min(100, round(100 * self._done / self._total)) if self._total else 0
-        if self._terminal:
-            width = shutil.get_terminal_size().columns
-            filled = percent // 5
-            line = f"[{'#' * filled}{'.' * (20 - filled)}] {percent:3d} %  {text}"
-            print("\r\x1b[K" + line[: width - 1], end="", file=sys.stderr, flush=True)
-            self._line_open = True
-        else:
-            print(f"{percent:3d} %  {text}", file=sys.stderr, flush=True)
-
-    def _erase(self) -> None:
-        if self._line_open:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-            self._line_open = False
+    def _write(self, text: str, end: str = "\n") -> None:
+        if not self._quiet:
+            erase = "\r\x1b[K" if self._terminal else ""
+            print(erase + text, end=end, file=sys.stderr, flush=True)

@@ -16,7 +16,10 @@ from onewrite_bench.paths import SCENARIOS
 __all__ = ["Client", "Group", "Parameters", "Scenario", "Target", "load", "names"]
 
 _SCHEMA = Path(__file__).with_name("scenario-v2.schema.json")
-_ORDER = ("demo", "post-stall", "constant-rate", "rate-sweep", "writers", "nagle-base", "proxy-env", "nagle-relay")
+_ORDER = (
+    "demo", "post-stall", "constant-rate", "rate-sweep", "nagle-relay", "short-tls", "wan", "split-response", "writers",
+    "nagle-base", "proxy-env", "okhttp-tls", "okhttp-bodies",
+)  # fmt: skip
 _LABELS = {"patched": "onewrite"}
 
 

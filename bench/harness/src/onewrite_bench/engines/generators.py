@@ -1,5 +1,5 @@
-"""Generators of a constant rate: wrk2 where it is there, and the built-in one. Both count a request's latency from the
-time it was due. wrk2 is neither shipped nor built here.
+"""Generators of a constant rate: wrk2 where it is installed, and the built-in one. Both count a request's latency from
+the time it was due. wrk2 is neither shipped nor built here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from onewrite_bench.ends import scratch, tied
+from onewrite_bench.ends import tied
 from onewrite_bench.engines import open_loop
 from onewrite_bench.failures import BenchError
 
@@ -26,27 +27,25 @@ CALIBRATION_S = 10
 """wrk2 drops its first 10 s."""
 
 TIMEOUT_S = 60
-"""Above any queue of a client that cannot keep up: by default wrk2 counts what waits 2 s as an error."""
+"""Above any queue of a client that cannot keep up: by default wrk2 counts a wait of 2 s as an error."""
 
 PERCENTILES = {"p50_us": 50.0, "p90_us": 90.0, "p99_us": 99.0, "p999_us": 99.9, "max_us": 100.0}
 
-SCRIPT = """wrk.method = "%s"
-wrk.body = string.rep("x", %d)
+SCRIPT = """wrk.method = "POST"
+wrk.body = string.rep("x", 200)
 wrk.headers["Content-Type"] = "application/octet-stream"
 """
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Requests for `warmup` and `seconds`; those that are due in `warmup` do not count. wrk2 reads only whole rates."""
+    """POSTs of 200 bytes for `warmup` and `seconds`; those that are due in `warmup` do not count."""
 
     url: str
     rate: int
     connections: int
     seconds: int
     warmup: int = 1
-    method: str = "POST"
-    body_bytes: int = 200
 
 
 class BuiltIn:
@@ -86,11 +85,11 @@ class Wrk2:
     def run(self, plan: Plan) -> dict[str, Any]:
         """Generate the load; return a turn of RateResult. Raises BenchError when a request failed."""
         seconds = CALIBRATION_S + plan.seconds
-        with scratch("onewrite-wrk2-") as directory:
-            script = directory / "request.lua"
-            script.write_text(SCRIPT % (plan.method, plan.body_bytes))
+        with NamedTemporaryFile("w", prefix="onewrite-wrk2-", suffix=".lua") as script:
+            script.write(SCRIPT)
+            script.flush()
             command = [self._program, "--latency", "-t", "1", "-c", f"{plan.connections}", "-d", f"{seconds}s"]
-            command += ["-R", f"{plan.rate}", "--timeout", f"{TIMEOUT_S}s", "-s", str(script), plan.url]
+            command += ["-R", f"{plan.rate}", "--timeout", f"{TIMEOUT_S}s", "-s", script.name, plan.url]
             text = _output(self.name, command, seconds + GRACE_S)
         return self.turn(text, plan.seconds)
 
@@ -121,22 +120,18 @@ def _microseconds(text: str) -> int:
 Generator = BuiltIn | Wrk2
 
 
-def choose(wanted: str | None) -> tuple[Generator, ...]:
-    """The generator of this name. Without a name wrk2 where it is there, and then the built-in one to compare with it.
+def choose() -> tuple[Generator, ...]:
+    """wrk2 where WRK2= or PATH has it, and the built-in generator, which is compared with it.
 
-    Raises BenchError when `wanted` or WRK2= names a program that is not there: no other takes its place.
+    Raises BenchError when WRK2= names another program.
     """
-    if wanted not in (None, "", "wrk2", "built-in"):
-        raise BenchError(f"there is no generator {wanted!r}; there are wrk2 and built-in")
     named = os.environ.get("WRK2")
-    for name in () if wanted == "built-in" else (named,) if named else ("wrk2", "wrk"):
+    for name in (named,) if named else ("wrk2", "wrk"):
         program = shutil.which(name)
         if program is not None and _is_wrk2(program):
-            return (Wrk2(program),) if wanted else (Wrk2(program), BuiltIn())
-        if named:
-            raise BenchError(f"WRK2={named} is no wrk2: its usage text must have the options --rate and --script")
-    if wanted == "wrk2":
-        raise BenchError("wrk2 is not on PATH; set WRK2=/path/to/it or use GENERATOR=built-in")
+            return (Wrk2(program), BuiltIn())
+    if named:
+        raise BenchError(f"WRK2={named} is no wrk2: its usage text must have the options --rate and --script")
     return (BuiltIn(),)
 
 

@@ -19,15 +19,13 @@ from onewrite_lab.probe import Probe, request_pieces
 __all__ = ["LATE_S", "generate"]
 
 LATE_S = 0.001
-"""A request that is sent later than this after it was due, by a caller that had waited for it, is a late send."""
+"""A late send: a caller that had waited for the time of its request sends it later than this."""
 
 
-def generate(
-    url: str, rate: int, connections: int, seconds: int, warmup: int, method: str, body_bytes: int
-) -> dict[str, Any]:
-    """Send `rate` requests per second for `warmup` and `seconds`, and wait for the answers to those that were sent.
+def generate(url: str, rate: int, connections: int, seconds: int, warmup: int) -> dict[str, Any]:
+    """Send `rate` requests per second for `warmup` and `seconds`, and wait for the answers.
 
-    A client that is overloaded does not get what is due by the end, as with wrk2.
+    A client that is overloaded does not get each request that is due by the end, as with wrk2.
     """
     numbers = iter(range(rate * (warmup + seconds)))
     lock = threading.Lock()
@@ -35,7 +33,7 @@ def generate(
     late_sends = 0
     problems: list[str] = []
     counted: list[float] = []
-    pieces = request_pieces(url, b"x" * body_bytes, method)
+    pieces = request_pieces(url, b"x" * 200)
     started = time.monotonic()
     ends = started + warmup + seconds
 
@@ -53,7 +51,7 @@ def generate(
             sent = time.monotonic()
             try:
                 probe = probe or Probe.to(url)
-                exchange = probe.exchange(pieces, method)
+                exchange = probe.exchange(pieces)
                 problem = None if 200 <= exchange.status < 300 else f"status {exchange.status}"
                 probe = probe if exchange.keep_alive else None
             except OSError as error:

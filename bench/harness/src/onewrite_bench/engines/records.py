@@ -16,14 +16,14 @@ from onewrite_bench.scenario import Client, Scenario, Target
 from onewrite_bench.topology.places import Places
 from onewrite_bench.verdict.results import Cell, Run
 
-__all__ = ["watch"]
+__all__ = ["measure"]
 
 WARM_UP = 16
 ROUNDS = 5
 """The requests of a row are split into so many rounds, for their spread."""
 
 
-def watch(scenario: Scenario, places: Places, clients: Clients, console: Console, run: Run) -> None:
+def measure(scenario: Scenario, places: Places, clients: Clients, console: Console, run: Run) -> None:
     """Add a row per target and client to `run.records`, one process per client and nothing side by side."""
     for group in scenario.groups:
         console.plan(len(group.targets) * len(group.clients))

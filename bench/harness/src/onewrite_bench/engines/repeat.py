@@ -28,7 +28,7 @@ def measure(engine: PostEngine, groups: Sequence[Group], console: Console, cells
         again = {line.group for line in doubtful}
         if not again or engine.stopped:
             break
-        console.say(f"{', '.join(line.group for line in doubtful)}: not clean; measuring again")
+        console.line(f"{', '.join(line.group for line in doubtful)}: not clean; measuring again")
         second: list[Cell] = []
         engine.run([group for group in groups if group.name in again], second.extend)
         for line in doubtful:

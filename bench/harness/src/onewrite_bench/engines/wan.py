@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,8 @@ def why_not() -> str | None:
     return f"{missing[0]} is not installed: apt-get install iproute2 util-linux" if missing else None
 
 
-def wan(scenario: Scenario, directory: Path, console: Console, run: Run, stops: list[Callable[[], None]]) -> None:
-    """Run every distance of the scenario. Sets `run.skipped` where it cannot. `stops` gets what ends it at once."""
+def wan(scenario: Scenario, directory: Path, console: Console, run: Run) -> None:
+    """Run every distance of the scenario. Sets `run.skipped` where it cannot."""
     run.skipped = why_not()
     if run.skipped:
         return
@@ -47,21 +46,13 @@ def wan(scenario: Scenario, directory: Path, console: Console, run: Run, stops: 
     if os.environ.get("RTT"):
         distances[0]["rtt_ms"] = float(os.environ["RTT"])
     for number, distance in enumerate(distances):
-        where = directory / str(number)
-        with Children(where) as helpers:
-            _at_distance(scenario, helpers, where, console, run, distance, stops)
-        if run.skipped:
-            return
+        if run.skipped is None:
+            with Children(directory / str(number)) as helpers:
+                _at_distance(scenario, helpers, directory / str(number), console, run, distance)
 
 
 def _at_distance(
-    scenario: Scenario,
-    children: Children,
-    directory: Path,
-    console: Console,
-    run: Run,
-    distance: dict[str, Any],
-    stops: list[Callable[[], None]],
+    scenario: Scenario, children: Children, directory: Path, console: Console, run: Run, distance: dict[str, Any]
 ) -> None:
     rtt_ms, hold_ms = float(distance["rtt_ms"]), float(distance["peer_delack_ms"])
     command = script(TOPOLOGY / "wan.py", "--rtt-ms", str(rtt_ms), "--peer-delack-ms", str(hold_ms))
@@ -80,7 +71,6 @@ def _at_distance(
     places = Places(children, scenario.topology, directory, network)
     clients = Clients(places)
     engine = PostEngine(scenario, places, console, clients)
-    stops += [engine.stop, clients.stop]
     try:
         run.earlier.update(repeat.measure(engine, groups, console, run.cells))
     finally:

@@ -1,4 +1,4 @@
-"""Reads the cost per request from the results of each language's own bench. What is too noisy has only a note.
+"""Reads the cost per request from the results of each language's own bench. Noisy results have only a note.
 
 A language's bench writes `<language>/bench/results.json`, and `results-<library>.json` for each further library:
 
@@ -6,8 +6,8 @@ A language's bench writes `<language>/bench/results.json`, and `results-<library
      "2026-11-28", "command": "make -C python bench", "rows": [
       {"name": "on_timing, 20 kB", "ratio": 1.14, "min": 1.12, "max": 1.17, "n": 100}, …]}
 
-A row is CPU per request relative to the stock library's at the same time: the median `ratio` of `n` comparisons, the
-lowest and the highest. Its name is one of ROWS or AGAIN. After a comma stands the request, if not a POST of 200 bytes.
+A row is CPU per request relative to the stock library's at the same time: the median `ratio` of `n` comparisons. Its
+name is one of ROWS or AGAIN. The request follows after a comma, unless it is a POST of 200 bytes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 from onewrite_bench.paths import REPOSITORY
 from onewrite_bench.report.table import Table
 
-__all__ = ["MOST_ERROR", "table"]
+__all__ = ["MOST_NOISE", "noise_text", "table"]
 
 LANGUAGES = ("python", "ruby", "node", "java")
 ROWS = ("onewrite", "on_timing", "OpenTelemetry")
 AGAIN, USUAL = "stock again", "200 B"
 REQUESTS = (USUAL, "20 kB", "GET", "TLS")
-"""What is published of each library, and in which order. A bench without USUAL has its first request instead."""
-MOST_ERROR = 0.03
+"""The published requests of a library, in order. A bench without USUAL has its first request instead."""
+MOST_NOISE = 0.03
 """The largest difference of two processes of the stock library. Above it the figures are not published."""
 
 Named = dict[str, dict[str, Any]]
@@ -46,21 +46,22 @@ def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
             library = f"{raw['base']}, {raw['runtime']}"
             first = [] if USUAL in requests else [next(iter(requests))]
             for of in (*first, *(one for one in REQUESTS if one in requests)):
-                error = abs(requests[of][AGAIN]["ratio"] - 1)
-                if error > MOST_ERROR:
-                    notes.append(f"{library}, {of}: not published, stock beside stock differs by {error:.0%}.")
+                noise = abs(requests[of][AGAIN]["ratio"] - 1)
+                if noise > MOST_NOISE:
+                    notes.append(f"{library}, {of}: too noisy to publish ({noise:.0%}).")
                 else:
-                    rows.append([raw["language"], library, of, *_figures(requests[of])])
+                    rows.append([raw["language"], library, of, *_factors(requests[of]), noise_text(noise)])
+                    rows[-1].append(str(requests[of][AGAIN]["n"]))
             notes.append(f"{raw['language']}: `{raw['command']}`, commit {raw['commit']}, {raw['date']}.")
         except (ValueError, TypeError, KeyError) as error:
             notes.append(f"{path.relative_to(repository)} cannot be read: {type(error).__name__}: {error}.")
-    return Table(("language", "library", "request", *ROWS, AGAIN, "n"), rows), list(dict.fromkeys(notes))
+    return Table(("language", "library", "request", *ROWS, "noise", "n"), rows), list(dict.fromkeys(notes))
 
 
-def _figures(named: Named) -> list[str]:
-    counts = {str(row["n"]) for name, row in named.items() if name in (*ROWS, AGAIN)}
-    return [*(_ratio(named.get(name)) for name in (*ROWS, AGAIN)), "/".join(sorted(counts))]
+def noise_text(noise: float) -> str:
+    """The distance of a second measurement of stock from stock, as a table shows it."""
+    return f"±{noise:.2f}"
 
 
-def _ratio(row: dict[str, Any] | None) -> str:
-    return "-" if row is None else f"{row['ratio']:.2f} ({row['min']:.2f}–{row['max']:.2f})"
+def _factors(named: Named) -> list[str]:
+    return [f"{named[name]['ratio']:.2f}" if name in named else "-" for name in ROWS]

@@ -1,7 +1,7 @@
 """The results of bench/jmh: ratios of JMH's figures to stock's, turn by turn, and their tables.
 
-A round has one fork of each variant, which take turns. A ratio divides the CPU of a turn by that of stock's turn of the
-same number.
+A round has one fork of each variant; the forks take turns. A ratio divides the CPU of a turn by that of stock's turn of
+the same number.
 """
 
 from __future__ import annotations
@@ -13,41 +13,47 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from onewrite_bench.report.costs import MOST_NOISE, noise_text
 from onewrite_bench.report.table import Table, ms
 
-__all__ = ["BENCHMARKS", "Benchmark", "Jmh", "markdown", "read", "text"]
+__all__ = ["BENCHMARKS", "Benchmark", "Jmh", "markdown", "read", "stall", "text"]
 
 CPU, BYTES = "cpu", "gc.alloc.rate.norm"
 STOCK, AGAIN = "stock", "stockAgain"
-MOST_ERROR = 0.03
-"""The largest difference of two forks of stock. Above it the benchmark is not published."""
-
-NETTY = (STOCK, AGAIN, "onewrite", "onTiming", "openTelemetry")
 OTHERS = (STOCK, AGAIN, "onewrite", "onTiming")
+NETTY = (*OTHERS, "openTelemetry")
 SHOWN = {STOCK: "stock", AGAIN: "stock again", "onTiming": "on_timing", "openTelemetry": "OpenTelemetry"}
+TURNS = ("-wi", "3", "-w", "100ms", "-i", "24", "-r", "100ms")
+"""JMH's options for the warm-up and the turns of a fork."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A method of bench/jmh and its parameters. `library` and `request` are as in the table of costs."""
+    """A method of Post.java and its parameters. `library` and `request` are as in the table of costs."""
 
-    method: str
+    param: str
     library: str
     request: str
+    method: str = "oneCaller"
     size: int = 200
-    variants: tuple[str, ...] = NETTY
-    rounds: int = 2
+    variants: tuple[str, ...] = OTHERS
+    rounds: int = 3
+    options: tuple[str, ...] = TURNS
+    warm: int = 20_000
+    """The number of requests before the first turn."""
 
 
 BENCHMARKS = {
-    "netty": Benchmark("Post.oneCaller", "Netty", "200 B", rounds=3),
-    "netty-50": Benchmark("Post.fiftyCallers", "Netty", "50 callers"),
-    "netty-20kB": Benchmark("Post.oneCaller", "Netty", "20 kB", 20_000),
-    "netty-50-20kB": Benchmark("Post.fiftyCallers", "Netty", "50 callers of 20 kB", 20_000),
-    "okhttp": Benchmark("PostOkHttp.oneCaller", "OkHttp", "200 B", variants=OTHERS),
-    "reactor-netty": Benchmark("PostReactorNetty.oneCaller", "Reactor Netty", "200 B", variants=OTHERS),
-    "stall": Benchmark("Stall.throughHaproxy", "Netty", "stall", variants=(STOCK, "onewrite", "onTiming")),
-}
+    "netty": Benchmark("netty", "Netty", "200 B", variants=NETTY),
+    "netty-20kB": Benchmark("netty", "Netty", "20 kB", size=20_000, variants=NETTY, rounds=2),
+    "netty-50": Benchmark("netty", "Netty", "50 callers", "fiftyCallers", variants=NETTY, rounds=2),
+    "okhttp": Benchmark("okHttp", "OkHttp", "200 B"),
+    "reactor-netty": Benchmark("reactorNetty", "Reactor Netty", "200 B"),
+    "stall": Benchmark(
+        "nettyStall", "Netty", "stall", variants=(STOCK, "onewrite", "onTiming"), rounds=1,
+        options=("-wi", "3", "-w", "500ms", "-i", "10", "-r", "500ms"), warm=50,
+    ),
+}  # fmt: skip
 
 
 @dataclass
@@ -85,32 +91,38 @@ class Jmh:
         rows = ",\n".join(json.dumps(row) for row in self.rows)
         return json.dumps(head)[:-1] + f', "rows": [\n{rows}\n]}}\n'
 
-    def noise(self, name: str) -> float | None:
-        """By how much stock differs from itself; None for a benchmark without stock again."""
-        row = next((row for row in self.rows if (row["benchmark"], row["variant"]) == (name, AGAIN)), None)
-        return None if row is None else abs(_ratio(row)["ratio"] - 1)
+    def of(self, name: str) -> dict[str, dict[str, Any]]:
+        """The rows of a benchmark by their variants."""
+        return {row["variant"]: row for row in self.rows if row["benchmark"] == name}
+
+    def costs(self) -> list[str]:
+        """The benchmarks that measure cost, in the order of BENCHMARKS."""
+        return [name for name in BENCHMARKS if AGAIN in self.of(name)]
+
+    def noise(self, name: str) -> float:
+        """The distance of stock's second fork from stock."""
+        return abs(float(_ratio(self.of(name)[AGAIN])["ratio"]) - 1)
 
     def write_costs(self, folder: Path) -> None:
         """Write results.json of each library, in the form of `costs`."""
         folder.mkdir(parents=True, exist_ok=True)
-        for library in dict.fromkeys(one.library for one in BENCHMARKS.values()):
-            rows = []
-            for row in self.rows:
-                benchmark = BENCHMARKS[row["benchmark"]]
-                if benchmark.library == library and benchmark.request != "stall":
-                    name = SHOWN.get(row["variant"], row["variant"])
-                    rows.append({"name": f"{name}, {benchmark.request}", **_ratio(row)})
-            if rows:
-                about = {"language": "java", "base": library, "runtime": self.runtime, "date": self.date}
-                about |= {"command": self.command, "commit": self.machine["commit"]}
-                suffix = "" if library == "Netty" else "-" + library.lower().replace(" ", "-")
-                shown = ",\n".join("  " + json.dumps(row) for row in rows)
-                written = json.dumps(about)[:-1] + f', "rows": [\n{shown}\n]}}\n'
-                (folder / f"results{suffix}.json").write_text(written)
+        for library in dict.fromkeys(BENCHMARKS[name].library for name in self.costs()):
+            names = [name for name in self.costs() if BENCHMARKS[name].library == library]
+            rows = [
+                {"name": f"{SHOWN.get(variant, variant)}, {BENCHMARKS[name].request}", **_ratio(row)}
+                for name in names
+                for variant, row in self.of(name).items()
+            ]
+            about = {"language": "java", "base": library, "runtime": self.runtime, "date": self.date}
+            about |= {"command": self.command, "commit": self.machine["commit"]}
+            suffix = "" if library == "Netty" else "-" + library.lower().replace(" ", "-")
+            shown = ",\n".join("  " + json.dumps(row) for row in rows)
+            written = json.dumps(about)[:-1] + f', "rows": [\n{shown}\n]}}\n'
+            (folder / f"results{suffix}.json").write_text(written)
 
 
 def read(path: Path) -> Jmh | None:
-    """What is kept in this file, or None where there is none."""
+    """The results in this file, or None where there is none."""
     return Jmh(**json.loads(path.read_text())) if path.exists() else None
 
 
@@ -133,69 +145,47 @@ def _ratio(row: Mapping[str, Any]) -> dict[str, Any]:
 def _costs(found: Jmh) -> Table:
     """A row per benchmark, in which the variants are columns."""
     table = []
-    for name in dict.fromkeys(row["benchmark"] for row in found.rows):
-        noise = found.noise(name)
-        if noise is None or noise > MOST_ERROR:
+    for name in found.costs():
+        if found.noise(name) > MOST_NOISE:
             continue
-        of = {row["variant"]: row for row in found.rows if row["benchmark"] == name}
-        line = [f"{BENCHMARKS[name].library}, {BENCHMARKS[name].request}", f"{median(of[STOCK]['cpu_us']):.0f} µs"]
-        line += [_ratio_text(of.get(variant)) for variant in NETTY[1:]]
-        more = [_bytes(of.get(variant), of[STOCK]) for variant in NETTY[2:]]
-        turns = _ratio(of[STOCK])["n"]
-        table.append([*line, "/".join(more), f"{turns} in {len(of[STOCK]['ratios'])}"])
-    variants = [SHOWN.get(variant, variant) for variant in NETTY[1:]]
-    return Table(("request", "stock", *variants, "bytes more", "turns in rounds"), table)
-
-
-def _ratio_text(row: Mapping[str, Any] | None) -> str:
-    if row is None:
-        return "-"
-    of = _ratio(row)
-    return f"{of['ratio']:.2f} ({of['min']:.2f}–{of['max']:.2f})"
-
-
-def _bytes(row: Mapping[str, Any] | None, stock: Mapping[str, Any]) -> str:
-    return "-" if row is None else f"{median(row['bytes']) - median(stock['bytes']):.0f}"
+        of = found.of(name)
+        factors = [f"{_ratio(of[variant])['ratio']:.2f}" if variant in of else "-" for variant in NETTY[2:]]
+        more = [median(of[variant]["bytes"]) - median(of[STOCK]["bytes"]) for variant in NETTY[2:] if variant in of]
+        about = [f"{BENCHMARKS[name].library}, {BENCHMARKS[name].request}", f"{median(of[STOCK]['cpu_us']):.0f}"]
+        shown = "/".join(f"{each:.0f}" for each in more)
+        table.append([*about, *factors, noise_text(found.noise(name)), str(_ratio(of[STOCK])["n"]), shown])
+    variants = [SHOWN.get(variant, variant) for variant in NETTY[2:]]
+    return Table(("POST", "stock, µs", *variants, "noise", "n", "bytes more"), table)
 
 
 def _stall(found: Jmh) -> Table:
-    names = {STOCK: "two writes, Nagle on", "onewrite": "the same with onewrite", "onTiming": "the same with on_timing"}
+    names = {STOCK: "stock", "onewrite": "onewrite", "onTiming": "onewrite, hook"}
     rows = [
-        [names[row["variant"]], *(_spread(row[name]) for name in ("p50_us", "p99_us")), str(len(row["p50_us"]))]
-        for row in found.rows
-        if BENCHMARKS[row["benchmark"]].request == "stall"
+        [names[variant], *(ms(median(row[name])) for name in ("p50_us", "p99_us"))]
+        for variant, row in found.of("stall").items()
     ]
-    return Table(("Netty's client", "p50, ms", "p99, ms", "rounds"), rows)
-
-
-def _spread(values: list[float]) -> str:
-    return f"{ms(median(values))} ({ms(min(values))}–{ms(max(values))})"
+    return Table(("client", "p50", "p99"), rows)
 
 
 def _notes(found: Jmh) -> list[str]:
-    names = dict.fromkeys(row["benchmark"] for row in found.rows)
-    noisy = {name: found.noise(name) or 0 for name in names}
-    return [
-        f"{BENCHMARKS[name].library}, {BENCHMARKS[name].request}: not published, stock again differs by {noise:.1%}."
-        for name, noise in noisy.items()
-        if noise > MOST_ERROR
-    ]
+    noisy = {name: found.noise(name) for name in found.costs() if found.noise(name) > MOST_NOISE}
+    shown = [f"{BENCHMARKS[name].library}, {BENCHMARKS[name].request} ({noise:.0%})" for name, noise in noisy.items()]
+    return [f"Too noisy to publish: {', '.join(shown)}."] if shown else []
 
 
-COST = (
-    "The table shows what a POST costs in Java, by JMH: CPU of the client's Java threads for one request on a kept "
-    "connection over loopback. *stock* is its CPU; the next columns divide a turn of the variant by stock's turn (1 "
-    "= no cost): the median of all turns and, in brackets, the lowest and the highest median of a round. A turn "
-    "lasts 100 ms, and a round has a new fork of each variant. *stock again* measures stock twice: its distance "
-    "from 1 is noise. *on_timing* has a hook. *OpenTelemetry* is its instrumentation of Netty, on stock, with an "
-    "SDK that has a span processor and a meter and exports nothing. *bytes more* are allocated by onewrite, "
-    "on_timing and OpenTelemetry. Netty's pool is FixedChannelPool; fifty callers are fifty asynchronous requests "
-    "at once."
-)
-STALL = (
-    "The second table shows the stall itself, by JMH's SampleTime: a POST of Netty through HAProxy with `option "
-    "http-buffer-request`, head and body flushed apart. In brackets stand the lowest and the highest round."
-)
+COST = """# What a POST costs in Java
+
+The table shows the CPU of a POST, relative to the stock library (1.00 = no cost), measured by JMH. *stock* is the CPU
+of the client's Java threads for one POST on a kept connection over loopback, in µs. A factor is the median of *n* turns
+of 100 ms, each divided by stock's turn beside it. *on_timing* is onewrite with a hook. *OpenTelemetry* is stock with
+its instrumentation of Netty and an SDK that exports nothing. *noise* is the distance of a second fork of stock from
+1.00. *bytes more* are the bytes that each of the three allocates beyond stock. Fifty callers are fifty asynchronous
+requests at once."""
+STALL = """## jmh: The stall in Java
+
+The table shows the stall by JMH's SampleTime: POSTs of Netty for 5 s through HAProxy with `option http-buffer-request`,
+in ms. Each client has Nagle on and flushes head and body separately. JMH also measures
+[the cost of a POST](../java/bench/RESULTS.md)."""
 
 
 def text(found: Jmh) -> str:
@@ -203,9 +193,16 @@ def text(found: Jmh) -> str:
     return "\n\n".join([_costs(found).text(), _stall(found).text(), *_notes(found), f"{found.seconds} s"])
 
 
+def _origin(found: Jmh) -> str:
+    return f"`{found.command}`, commit {found.machine.get('commit')}, {found.date}"
+
+
 def markdown(found: Jmh) -> str:
-    """The section of RESULTS.md."""
-    parts = [f"## jmh: A POST of Java\n\n{COST}", _costs(found).markdown(), *_notes(found)]
-    stall = _stall(found)
-    parts += [STALL, stall.markdown()] if stall.rows else []
-    return "\n\n".join([*parts, f"`{found.command}`, commit {found.machine.get('commit')}, {found.date}."])
+    """java/bench/RESULTS.md: the costs."""
+    origin = f"{_origin(found)}, {found.runtime}."
+    return "\n\n".join([COST, _costs(found).markdown(), *_notes(found), origin]) + "\n"
+
+
+def stall(found: Jmh) -> str:
+    """The section of bench/RESULTS.md."""
+    return "\n\n".join([STALL, _stall(found).markdown(), f"{_origin(found)}."])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from statistics import median, median_low
@@ -13,21 +13,20 @@ from onewrite_lab import stall
 from onewrite_bench.verdict.judge import lines
 from onewrite_bench.verdict.results import Cell, RateResult
 
-__all__ = ["READING", "Table", "of_cells", "of_rates", "of_records", "sample"]
+__all__ = ["READING", "Table", "ms", "of_cells", "of_rates", "of_records", "sample", "span"]
 
 _NUMBER = re.compile(r"^-?[\d.,]+( %|%| of \d+)?$|^-$")
 _COLUMNS = ("control", "stock", "onewrite")
 
 MOST_ROWS = 16
-"""A longer table has a row per library for the targets where the control stalls, and one for the others."""
+"""A longer table has a row per library for all targets where the control stalls, and one for the others."""
 
 READING = (
-    "A cell has the median of its requests in ms and, in brackets, the lowest and the highest median of a round. "
-    "*control* writes head and body apart with Nagle on; *stock* is the base library; *onewrite* is the adapter. "
-    "**Bold** stalls: at least 60% of the requests are late. Mixed: 5% to 60% are late, and each mode has its share "
-    "and median. Else the cell is clean. A request is late if it is slower than the midpoint between a raw socket that "
-    "makes one write and the control. *segments* are the kernel's count per request, in the order of the columns; "
-    "`1+` is one, and one for each piece of a streamed body."
+    "A cell is the median of *n* requests in ms, ± the largest distance of a round's median from it. "
+    "*control* writes head and body separately with Nagle on; *stock* is the base library, *onewrite* the adapter. A "
+    "request is late if it is slower than the midpoint between a raw one-write socket and the control. **Bold**: at "
+    "least 60% of the requests are late. *mixed*: 5% to 60% are late, and each mode has its share and median. Else the "
+    "cell is clean. *segments* are TCP segments per request by the kernel's count, in the order of the columns."
 )
 
 
@@ -52,16 +51,18 @@ class Table:
             return "Nothing was measured."
         columns = zip(*self.rows, strict=True)
         rule = ["---:" if all(_NUMBER.match(value) for value in column) else "---" for column in columns]
-        lines = [list(self.headings), rule, *([value.replace("|", "\\|") for value in row] for row in self.rows)]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        lines = [list(self.headings), *([value.replace("|", "\\|") for value in row] for row in self.rows)]
+        head, *rows = ("| " + " | ".join(line) + " |" for line in lines)
+        return "\n".join([head, f"|{'|'.join(rule)}|", *rows])
 
 
 def of_cells(cells: Sequence[Cell]) -> Table:
-    """One row per group and target, or per group in a long table. A missing measurement is `-`; a note says why."""
+    """One row per group and target, or per group in a long table. A missing measurement is `-`."""
     shown = [cell for cell in cells if cell.role != "reference"]
     labels = list(dict.fromkeys(cell.client for cell in shown))
     labels = [label for label in _COLUMNS if label in labels] + [one for one in labels if one not in _COLUMNS]
     groups = len({cell.group for cell in shown}) > 1 or any(cell.language != "raw" for cell in shown)
+    several = len({cell.target for cell in shown}) > 1
     counted = any(cell.segments for cell in shown)
     rows: dict[tuple[str, str], dict[str, list[Cell]]] = {}
     for cell in shown:
@@ -70,18 +71,18 @@ def of_cells(cells: Sequence[Cell]) -> Table:
         rows = {}
         libraries = {cell.group for cell in shown if cell.language != "raw"}
         for cell in shown:
-            where = _places(cell, shown) if cell.group in libraries else cell.target
+            where = _targets(cell, shown) if cell.group in libraries else cell.target
             rows.setdefault((cell.group, where), {}).setdefault(cell.client, []).append(cell)
     late = lines(cells)
     table = []
     for (group, target), of in rows.items():
-        line = [group] * groups + [target, *(_cell(of.get(label, []), late) for label in labels)]
+        line = [group] * groups + [target] * several + [*(_cell(of.get(label, []), late) for label in labels)]
         table.append(line + ["/".join(_segments(of.get(label, [])) for label in labels)] * counted)
-    return Table((*["client"] * groups, "where", *labels, *["segments"] * counted), table)
+    return Table((*["client"] * groups, *["where"] * several, *labels, *["segments"] * counted), table)
 
 
-def _places(cell: Cell, shown: Sequence[Cell]) -> str:
-    """The targets of the cell's group that stall like its own: their names, or which of all they are."""
+def _targets(cell: Cell, shown: Sequence[Cell]) -> str:
+    """The targets of the cell's group that stall like its own: their names, or `all but` and the other names."""
     mine = [one for one in shown if one.group == cell.group]
     names = list(dict.fromkeys(one.target for one in mine if one.stalls == cell.stalls))
     others = list(dict.fromkeys(one.target for one in mine if one.stalls != cell.stalls))
@@ -101,7 +102,8 @@ def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str], float]) -> str:
     # Round n of all targets together: the spread is of the same places in each round.
     rounds = zip(*(cell.rounds_us for cell in seen), strict=False)
     medians = [median([us for samples in one for us in samples]) for one in rounds if any(one)]
-    text = _spread(median_low(times), medians)
+    middle = median_low(times)
+    text = f"{ms(middle)}±{ms(max((abs(one - middle) for one in medians), default=0))}"
     word = stall.word(count, len(times))
     if word == "mixed":
         quick, slow = stall.modes(times, max(of))
@@ -114,31 +116,31 @@ def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str], float]) -> str:
     return text + share
 
 
-def _spread(middle: float, parts: Sequence[float]) -> str:
-    """A median, with the lowest and the highest median of its parts."""
-    return f"{ms(middle)} ({ms(min(parts))}–{ms(max(parts))})" if parts else ms(middle)
-
-
 def _segments(cells: Sequence[Cell]) -> str:
     modes = [round(cell.segments_median) for cell in cells if cell.segments_median is not None]
     return f"{min(modes)}{'+' if max(modes) > min(modes) else ''}" if modes else "-"
 
 
 def sample(cells: Sequence[Cell]) -> str:
-    """How many requests a cell has, of one client at one place."""
-    counts = [len(cell.latencies_us) for cell in cells if cell.measured]
-    rounds = [len(cell.rounds_us) for cell in cells if cell.measured]
-    return f"n = {_range(counts)} requests per client and place, in {_range(rounds)} rounds" if counts else "n = 0"
+    """The number of requests of a cell."""
+    counts = [len(cell.latencies_us) for cell in cells if cell.measured] or [0]
+    rounds = [len(cell.rounds_us) for cell in cells if cell.measured] or [0]
+    return f"n = {span(min(counts), max(counts))} in {span(min(rounds), max(rounds))} rounds"
 
 
-def _range(numbers: Iterable[int]) -> str:
-    each = sorted(numbers)
-    return "–".join(dict.fromkeys((str(each[0]), str(each[-1]))))
+def span(low: object, high: object) -> str:
+    """The two ends of a range, or one where they are equal."""
+    return "–".join(dict.fromkeys((str(low), str(high))))
 
 
-def of_rates(rates: Sequence[RateResult]) -> Table:
-    """A row per client and generator: percentiles for one rate, what became of each rate for several."""
-    several = len({row.generator for row in rates}) > 1
+def of_rates(rates: Sequence[RateResult], whole: bool = True) -> Table:
+    """A row per client: percentiles for one rate; p50 and p99, or the rate reached, for several.
+
+    Not `whole`, the table has the rows of the first generator alone.
+    """
+    generators = list(dict.fromkeys(row.generator for row in rates))[: None if whole else 1]
+    several = len(generators) > 1
+    rates = [row for row in rates if row.generator in generators]
     asked = list(dict.fromkeys(row.rate for row in rates))
     if len(asked) == 1:
         levels = {"p50": "p50_us", "p90": "p90_us", "p99": "p99_us", "p99.9": "p999_us", "max": "max_us"}
@@ -157,21 +159,18 @@ def _client(row: RateResult, several: bool) -> list[str]:
 
 def _percentiles(row: RateResult, names: Sequence[str]) -> list[str]:
     if row.missing or not row.turns:
-        return [f"void: {row.missing or 'interrupted'}", *["-"] * (len(names) + 1)]
+        return [f"void: {row.missing}", *["-"] * (len(names) + 1)]
     reached = f"{median(turn['reached'] for turn in row.turns):.0f}/s"
-    shown = []
-    for name in names:
-        values = [turn[name] for turn in row.turns]
-        shown.append(ms(max(values)) if name == "max_us" else _spread(median(values), values))
+    shown = [ms((max if name == "max_us" else median)(turn[name] for turn in row.turns)) for name in names]
     return [f"**{reached}**" if row.saturated else reached, *shown, str(sum(turn["requests"] for turn in row.turns))]
 
 
 def _at_rate(row: RateResult) -> str:
     if row.missing or not row.turns:
-        return f"void: {row.missing or 'interrupted'}"
+        return f"void: {row.missing}"
     if row.saturated:
         return f"**{median(turn['reached'] for turn in row.turns):.0f}/s**"
-    return " / ".join(ms(median(turn[name] for turn in row.turns)) for name in ("p50_us", "p99_us"))
+    return "/".join(ms(median(turn[name] for turn in row.turns)) for name in ("p50_us", "p99_us"))
 
 
 def of_records(rows: Sequence[list[str]]) -> Table:
@@ -187,5 +186,5 @@ def of_records(rows: Sequence[list[str]]) -> Table:
 
 
 def ms(us: float | None) -> str:
-    """Microseconds shown as milliseconds with one digit: what 60 requests can tell."""
+    """Microseconds shown as milliseconds with one digit, the precision of 60 requests."""
     return "-" if us is None else f"{us / 1000:.1f}"

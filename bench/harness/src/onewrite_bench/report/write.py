@@ -11,7 +11,7 @@ from pathlib import Path
 
 from onewrite_bench.paths import BENCH, REPOSITORY
 from onewrite_bench.report import costs, jmh, pages
-from onewrite_bench.report.table import READING, Table, ms, of_cells, of_rates, of_records, sample
+from onewrite_bench.report.table import READING, Table, ms, of_cells, of_rates, of_records, sample, span
 from onewrite_bench.scenario import load, names
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.judge import FAULTS
@@ -25,39 +25,37 @@ KEPT = BENCH / "results"
 MADE = {"demo", "jmh"}
 """JSON files in a folder of results that are not a scenario's run."""
 
-VERDICT_ALONE = {"writers", "nagle-base", "proxy-env", "okhttp-bodies", "okhttp-tls"}
-"""Scenarios whose rows all show the same: RESULTS.md has them in one sentence."""
+VERDICT_ALONE = ("writers", "nagle-base", "proxy-env", "okhttp-bodies", "okhttp-tls")
+"""Scenarios whose rows all show the same: RESULTS.md has a row of one table for each."""
 
 OPENING = f"""# Results
 
-Made by `make -C bench results`, `make -C bench jmh` and `make -C bench publish`; do not edit. One group of clients ran
-at a time, and its clients took turns. [results](results) has the raw figures. Other tables: single
+Made by `make -C bench results`, `make -C bench jmh` and `make -C bench publish`; do not edit. `make bench
+SCENARIO=name` repeats a table; [results](results) has the raw figures. Other tables:
 [libraries](../docs/do-i-have-it.md#stalls-measured), [proxies](../docs/proxies.md#measured),
-[relays](../docs/proxies.md#relays-and-tunnels), [other waits](../docs/what-it-cannot-fix.md) and the
+[relays](../docs/proxies.md#relays-and-tunnels), [other waits](../docs/what-it-cannot-fix.md),
 [cost of a request](../README.md#what-it-costs).
 
 ## How to read a table
 
 {READING}"""
 
-RATES = (
-    "Times in ms count from when a request was due; with several turns a cell has their median and, in brackets, the "
-    "lowest and the highest. *max* is the largest of all turns, *n* the number of requests. **Bold** is the rate that "
-    "a saturated client reached, one that misses the asked rate by more than 2%: its queue, and so its latency, grows "
-    "without end."
+PHASES = (
+    "medians in ms of the requests that the last column counts; in brackets the lowest and the highest of five rounds"
 )
 
-PHASES = (
-    "Medians in ms of the requests that the last column counts; in brackets the lowest and the highest of five rounds"
-)
+JUDGED = """## Adapters judged
+
+The table shows that no adapter stalls in these scenarios. *control* and *onewrite* are the ranges of all medians in ms;
+*clean* counts the adapters."""
 
 
 def tables(run: Run, whole: bool = True) -> list[Table]:
-    """The tables of a run; not `whole`, those of raw sockets alone where there are any."""
+    """The tables of a run; not `whole`, only the rows of raw sockets where there are any."""
     raw = {cell.group for cell in run.cells if cell.role == "control" and cell.language == "raw"}
     cells = [cell for cell in run.cells if whole or not raw or cell.group in raw]
     made = [of_cells(cells)] if cells else []
-    made += [of_rates(run.rates)] if run.rates else []
+    made += [of_rates(run.rates, whole)] if run.rates else []
     return made + ([of_records(run.records)] if run.records else [])
 
 
@@ -65,86 +63,89 @@ def text(run: Run) -> str:
     parts = [f"\n{run.scenario}: skipped: {run.skipped}"] if run.skipped else []
     parts += [f"\n{table.text()}\n" for table in tables(run)]
     if run.cells:
-        parts += [textwrap.fill(READING.replace("**Bold** stalls: at", "A cell stalls if at"), 100)]
-    if run.rates:
-        parts += [textwrap.fill(RATES, 100)]
+        parts += [textwrap.fill(READING.replace("**Bold**", "A client stalls"), 100)]
     parts += [*(textwrap.fill(note, 100) for note in _notes(run)), ""]
     parts += [f"{line.group}: {_word(line)}: {line.text}" for line in run.verdicts]
-    state = ", interrupted" if run.interrupted else ""
-    parts += [f"({machine.line(run.machine)})", f"{run.scenario}: {run.seconds:.0f} s{state}"]
+    parts += [f"({machine.line(run.machine)})", f"{run.scenario}: {run.seconds:.0f} s"]
     return "\n".join(parts) + "\n"
 
 
 def body(run: Run) -> str:
-    """The tables of a run, and what a reader needs to judge them."""
-    return "\n\n".join([*(table.markdown() for table in tables(run, whole=False)), _origin(run)])
-
-
-def markdown(run: Run) -> str:
-    parts = [f"## {run.scenario}: {run.title}", " ".join([*_story(run).split(), *_where(run).split()])]
-    parts += (
-        [f"Skipped: {run.skipped}."] if run.skipped else [_origin(run) if run.scenario in VERDICT_ALONE else body(run)]
-    )
-    if run.rates:
-        parts.append(RATES)
-    parts += _notes(run)
-    unclean = [line for line in run.verdicts if line.state != "clean"]
-    clean = len(run.verdicts) - len(unclean)
-    verdicts = [f"{clean} of {len(run.verdicts)} adapters are clean{_medians(run)}."] if run.verdicts else []
-    parts.append("\n".join(verdicts + [f"- {line.group}: {_word(line)}: {line.text}" for line in unclean]))
-    return "\n\n".join(part for part in parts if part)
-
-
-def _medians(run: Run) -> str:
-    """The medians of a scenario without a table, of all its rows where the control must stall."""
-    if run.scenario not in VERDICT_ALONE:
-        return ""
-    ranges = []
-    for role in ("control", "adapter"):
-        medians = [cell.p50_us for cell in run.cells if cell.role == role and cell.stalls and cell.measured]
-        ranges.append(f"{ms(min(medians, default=None))} to {ms(max(medians, default=None))} ms")
-    return f"; the controls' medians are {ranges[0]}, theirs {ranges[1]}"
-
-
-def _story(run: Run) -> str:
-    """The story as the scenario tells it now; that of the run where the scenario is somebody's own file."""
-    return load(run.scenario).story if run.scenario in names() else run.story
-
-
-def _where(run: Run) -> str:
-    """The places of a table whose rows join several."""
-    names = list(dict.fromkeys(cell.target for cell in run.cells))
-    joined = (
-        any(value.startswith("all") for row in of_cells(run.cells).rows for value in row[:2]) if run.cells else False
-    )
-    return f" Places: {'; '.join(names)}." if joined else ""
+    """The tables of a run for a page, and its sample and origin."""
+    parts = [sample(run.cells)] * bool(run.cells) + [PHASES] * bool(run.records) + [f"`{run.command}`, {_origin(run)}."]
+    return "\n\n".join([*(table.markdown() for table in tables(run, whole=False)), "; ".join(parts)])
 
 
 def _origin(run: Run) -> str:
-    """The sample, the command, the commit, the date and the machine's load, in one line."""
-    counted = f"{sample(run.cells)}; " if run.cells else ""
-    counted += f"{PHASES}; " if run.records else ""
-    state = ", interrupted" if run.interrupted else ""
-    parts = [f"`{run.command}`", f"commit {run.machine.get('commit')}", f"{run.started_at[:10]}{state}"]
-    return f"{counted}{', '.join(parts)}, load average {run.machine.get('load_average')}."
+    load_average = run.machine.get("load_average")
+    return f"commit {run.machine.get('commit')}, {run.started_at[:10]}, load average {load_average}"
 
 
-def _bases(runs: Iterable[Run]) -> list[str]:
-    """The versions of all libraries that were measured."""
-    bases: dict[str, None] = {}
+def markdown(run: Run) -> str:
+    """The section of a run in RESULTS.md."""
+    plan = load(run.scenario) if run.scenario in names() else run
+    parts = [f"## {run.scenario}: {plan.title}", " ".join([*plan.story.split(), *_where(run).split()])]
+    parts += [table.markdown() for table in tables(run, whole=False)]
+    counted = [sample(run.cells)] * bool(run.cells) + [f"{_clean(run)} adapters clean"] * bool(run.verdicts)
+    counted += [_scatter(run)] if run.rates else []
+    parts.append(f"Skipped: {run.skipped}." if run.skipped else "; ".join([*counted, f"{_origin(run)}."]))
+    return "\n\n".join(part for part in [*parts, *_notes(run), "\n".join(_unclean(run))] if part)
+
+
+def _scatter(run: Run) -> str:
+    """The largest difference of the turns of a row."""
+    turns = len(run.rates[0].turns)
+    p50, p99 = (
+        ms(
+            max(
+                max(values) - min(values) for values in ([turn[name] for turn in row.turns] or [0] for row in run.rates)
+            )
+        )
+        for name in ("p50_us", "p99_us")
+    )
+    return f"the {turns} turns of a row differ by at most {p50} ms in p50, {p99} ms in p99" if turns > 1 else "one turn"
+
+
+def _judged(runs: Sequence[Run]) -> str:
+    """The section of the scenarios that need no table of their own."""
+    rows, more = [], []
     for run in runs:
-        bases |= dict.fromkeys(cell.base for cell in run.cells if cell.base and cell.language != "raw")
-        bases |= dict.fromkeys(base for base in (*(row.base for row in run.rates), run.base) if base)
-    return _versions(bases)
+        places = [cell for cell in run.cells if cell.stalls and cell.measured]
+        medians = [[cell.p50_us for cell in places if cell.role == role] for role in ("control", "adapter")]
+        ranges = [span(ms(min(one)), ms(max(one))) if one else "-" for one in medians]
+        n = span(*(f(len(cell.latencies_us) for cell in places) for f in (min, max))) if places else "0"
+        about = f"{run.scenario}: {load(run.scenario).title}"
+        rows.append([about, *ranges, _clean(run), n, str(run.machine.get("commit")), run.started_at[:10]])
+        more += _unclean(run)
+    table = Table(("scenario", "control", "onewrite", "clean", "n", "commit", "date"), rows)
+    return "\n\n".join([JUDGED, table.markdown(), *["\n".join(more)] * bool(more)])
 
 
-def _versions(bases: Iterable[str]) -> list[str]:
-    """Libraries, each with its runtime behind a comma, as one text per runtime."""
-    libraries: dict[str, list[str]] = {}
-    for base in bases:
-        library, _, runtime = base.partition(", ")
-        libraries.setdefault(runtime, []).append(library)
-    return [f"{', '.join(names)} on {runtime}" if runtime else ", ".join(names) for runtime, names in libraries.items()]
+def _clean(run: Run) -> str:
+    return f"{sum(line.state == 'clean' for line in run.verdicts)} of {len(run.verdicts)}"
+
+
+def _unclean(run: Run) -> list[str]:
+    return [f"- {line.group}: {_word(line)}: {line.text}" for line in run.verdicts if line.state != "clean"]
+
+
+def _where(run: Run) -> str:
+    """The targets of a table whose rows join several."""
+    joined = run.cells and any(
+        value.startswith("all") for row in of_cells(run.cells).rows for value in row[:2]
+    )  # fmt: skip
+    return f" Targets: {'; '.join(dict.fromkeys(cell.target for cell in run.cells))}." if joined else ""
+
+
+def _versions(runs: Iterable[Run]) -> list[str]:
+    """The libraries that were measured, as one text per runtime."""
+    libraries: dict[str, dict[str, None]] = {}
+    for run in runs:
+        bases = [cell.base for cell in run.cells if cell.language != "raw"]
+        for base in (*bases, *(row.base for row in run.rates), run.base):
+            library, _, runtime = base.partition(", ")
+            libraries.setdefault(runtime, {})[library] = None
+    return [f"{', '.join(of)} on {runtime}" for runtime, of in libraries.items() if runtime]
 
 
 def _word(line: Verdict) -> str:
@@ -162,68 +163,68 @@ def _notes(run: Run) -> list[str]:
 
 
 def cost(repository: Path) -> dict[str, str]:
-    """The table of the cost of a call, of all languages; nothing while no bench has written its results."""
+    """The table of the cost of a request, of all languages; nothing while no bench has written its results."""
     table, notes = costs.table(repository)
     return {"cost": "\n\n".join([table.markdown(), "\n".join(f"- {note}" for note in notes)])} if table.rows else {}
 
 
 def document(runs: Sequence[Run], java: jmh.Jmh | None = None) -> str:
-    """RESULTS.md: each scenario but those whose table stands on a page, and Java's benchmarks."""
-    shown = [run for run in runs if run.scenario not in pages.PAGES]
-    parts = [OPENING, *(markdown(run) for run in shown), jmh.markdown(java) if java else "", "## Versions"]
+    """RESULTS.md: each scenario but those whose table stands on a page, and the stall by JMH."""
+    shown = [run for run in runs if run.scenario not in (*pages.PAGES, *VERDICT_ALONE)]
+    judged = [run for run in runs if run.scenario in VERDICT_ALONE]
+    parts = [OPENING, *(markdown(run) for run in shown), _judged(judged) if judged else ""]
+    parts += [jmh.stall(java) if java else "", "## Versions"]
     machines = [run.machine for run in runs] + ([java.machine] if java else [])
     lines = [machine.line({**one, "load_average": None, "commit": None}) for one in machines]
-    lines += [*_bases(runs), *([f"JMH 1.37 on {java.runtime}"] if java else [])]
+    lines += [*_versions(runs), *([f"JMH 1.37 on {java.runtime}"] if java else [])]
     parts.append("\n".join(f"- {line}" for line in dict.fromkeys(lines)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def collect(directory: Path) -> list[Run]:
-    """All results in a directory, in the order of the scenarios; a partial one only where there is no complete one."""
+    """All results in a directory, in the order of the scenarios."""
     known = names()
-    found = {path.name.removesuffix(".json").removesuffix(".partial") for path in directory.glob("*.json")}
-    ordered = sorted(found - MADE, key=lambda name: (known.index(name) if name in known else len(known), name))
+    found = {path.stem for path in directory.glob("*.json")} - MADE
     runs = []
-    for name in ordered:
+    for name in sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name)):
         path = directory / f"{name}.json"
-        path = path if path.exists() else path.with_suffix(".partial.json")
         try:
             runs.append(Run.from_json(json.loads(path.read_text())))
         except (ValueError, TypeError, KeyError) as error:
-            print(f"onewrite bench: {path} is left out, another version made it: {error}", file=sys.stderr)
+            print(f"onewrite bench: {path} is ignored, another version made it: {error}", file=sys.stderr)
     return runs
 
 
-def save(run: Run, directory: Path) -> Path:
-    """Keep one scenario's result. An interrupted run does not replace a complete one."""
+def save(run: Run, directory: Path) -> None:
+    """Keep one scenario's result."""
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{run.scenario}{'.partial' if run.interrupted else ''}.json"
-    part = path.with_suffix(".part")
+    part = directory / f"{run.scenario}.part"
     part.write_text(run.text())
-    part.replace(path)
-    return path
+    part.replace(part.with_suffix(".json"))
 
 
 def write(directory: Path) -> None:
-    """Write the report of all results in `directory`; `publish` writes that of the kept ones."""
-    directory.mkdir(parents=True, exist_ok=True)
-    if directory.resolve() == KEPT:
-        return
-    (directory / "RESULTS.md").write_text(document(collect(directory)))
+    """Write the report of all results in `directory`; `publish` writes the report of the kept ones."""
+    if directory.resolve() != KEPT:
+        (directory / "RESULTS.md").write_text(document(collect(directory)))
 
 
 def publish(check: bool = False, repository: Path = REPOSITORY) -> list[str]:
-    """Write RESULTS.md and the tables of the pages from the kept results; with `check` return those that differ."""
+    """Write RESULTS.md, java/bench/RESULTS.md and the tables of the pages from the kept results.
+
+    With `check` it writes nothing. Returns the pages that differed.
+    """
     kept = repository / "bench" / "results"
-    runs = collect(kept)
+    runs, java = collect(kept), jmh.read(kept / "jmh.json")
     made = {run.scenario: body(run) for run in runs if run.scenario in pages.PAGES} | cost(repository)
     differ = pages.write(made, repository, check)
-    results = repository / "bench" / "RESULTS.md"
-    whole = document(runs, jmh.read(kept / "jmh.json"))
-    if not results.exists() or results.read_text() != whole:
-        differ.append("bench/RESULTS.md")
-        if not check:
-            results.write_text(whole)
+    whole = {"bench/RESULTS.md": document(runs, java)} | ({"java/bench/RESULTS.md": jmh.markdown(java)} if java else {})
+    for name, fresh in whole.items():
+        path = repository / name
+        if not path.exists() or path.read_text() != fresh:
+            differ.append(name)
+            if not check:
+                path.write_text(fresh)
     return differ
 
 

@@ -20,7 +20,6 @@ CONCLUSIONS = {
     0: "The stall is there, and gone in every adapter.",
     1: "An adapter is at fault: see the lines above.",
     2: "Inconclusive: not every comparison could be made.",
-    130: "Interrupted: the table holds what was measured so far.",
 }
 
 
@@ -38,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     languages = drivers.chosen(options.languages)
     command = "make demo" + (f" LANGUAGES={options.languages}" if set(languages) != set(drivers.languages()) else "")
     console = Console()
-    console.say(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on kept connections")
+    console.line(f"{plan.title}: {', '.join(languages)}; 200-byte POSTs on kept connections")
     # The short form is for its verdict alone, so groups may run side by side.
     run = execute(plan, console, command, languages, lanes=LANES if options.short else 1)
     story = textwrap.fill(" ".join(plan.story.split()), 100)

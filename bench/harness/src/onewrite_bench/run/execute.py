@@ -1,17 +1,18 @@
-"""Runs one scenario from topology to verdict and leaves no process behind, however it ends."""
+"""Runs one scenario from topology to verdict. Its processes end with it, also after Ctrl-C."""
 
 from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from onewrite_lab.servers.children import Children
 
 from onewrite_bench.console import Console
-from onewrite_bench.ends import scratch
 from onewrite_bench.engines import rates, records, repeat
 from onewrite_bench.engines.clients import Clients
 from onewrite_bench.engines.generators import Generator
@@ -26,7 +27,7 @@ from onewrite_bench.verdict.results import Run
 __all__ = ["LANES", "execute"]
 
 LANES = 4
-"""Groups that run side by side where no figure is published. They mostly wait."""
+"""The number of groups that run side by side where no figure is published. They mostly wait."""
 
 
 def execute(
@@ -37,10 +38,9 @@ def execute(
     generators: Sequence[Generator] = (),
     lanes: int = 1,
 ) -> Run:
-    """Run a scenario; return what was seen, also after Ctrl-C (then `interrupted` is true).
+    """Run a scenario and judge it. Raises BenchError when the topology cannot be brought up.
 
     `generators` are those of the kind `rates`; `lanes` groups run side by side where only the verdicts count.
-    Raises BenchError when the topology cannot be brought up.
     """
     if languages is not None:
         groups = tuple(group for group in scenario.groups if group.language in (*languages, "raw"))
@@ -48,25 +48,22 @@ def execute(
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     run = Run(scenario.name, scenario.title, command, now, story=scenario.story, machine=machine.describe())
     began = time.monotonic()
-    with scratch("onewrite-bench-") as directory:
-        _run_in(directory, scenario, console, run, generators, lanes)
+    with TemporaryDirectory(prefix="onewrite-bench-", ignore_cleanup_errors=True) as directory:
+        _run_in(Path(directory), scenario, console, run, generators, lanes)
     run.seconds = round(time.monotonic() - began, 1)
     console.finish()
-    judged = verdict.judge(run.cells)
-    verdict.settle(judged, run.earlier)
-    run.verdicts += judged
+    run.verdicts += verdict.judge(run.cells)
+    verdict.settle(run.verdicts, run.earlier)
     run.exit_status = _exit_status(run, scenario)
     return run
 
 
 def _exit_status(run: Run, scenario: Scenario) -> int:
     """A scenario without a required adapter can fail, but it cannot be inconclusive."""
-    if run.interrupted:
-        return 130
     if run.skipped:
         return 0
     if scenario.kind == "rates":
-        return run.exit_status  # that the generators agree
+        return run.exit_status  # 1 if the generators differ
     adapters = [client for group in scenario.groups if group.required for client in group.clients]
     if not any(client.role == "adapter" for client in adapters):
         return 1 if any(line.state == "faulty" for line in run.verdicts) else 0
@@ -76,28 +73,19 @@ def _exit_status(run: Run, scenario: Scenario) -> int:
 def _run_in(
     directory: Path, scenario: Scenario, console: Console, run: Run, generators: Sequence[Generator], lanes: int
 ) -> None:
-    with Children(directory) as children:
-        stops: list[Callable[[], None]] = []
-        try:
-            if scenario.kind == "wan":
-                wan(scenario, directory, console, run, stops)
-                return
-            places = Places(children, scenario.topology, directory)
-            clients = Clients(places)
-            if scenario.kind == "records":
-                stops.append(clients.stop)
-                records.watch(scenario, places, clients, console, run)
-                return
-            if scenario.kind == "rates":
-                stops.append(clients.stop)
-                rates.measure(scenario, places, clients, generators, console, run)
-                return
+    with Children(directory) as children, ExitStack() as stops:
+        if scenario.kind == "wan":
+            wan(scenario, directory, console, run)
+            return
+        places = Places(children, scenario.topology, directory)
+        clients = Clients(places)
+        stops.callback(clients.stop)
+        if scenario.kind == "records":
+            records.measure(scenario, places, clients, console, run)
+        elif scenario.kind == "rates":
+            rates.measure(scenario, places, clients, generators, console, run)
+        else:
             engine = PostEngine(scenario, places, console, clients, lanes)
-            stops += [engine.stop, clients.stop]
+            stops.callback(engine.stop)
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes
-        except KeyboardInterrupt:
-            run.interrupted = True
-        finally:
-            for stop in stops:
-                stop()

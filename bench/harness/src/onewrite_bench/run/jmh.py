@@ -1,7 +1,7 @@
-"""`jmh`: Java's benchmarks (bench/jmh), whose forks take turns; their table, and the cost per request for the README.
+"""`jmh`: runs Java's benchmarks (bench/jmh), and writes their table and the cost per request for the README.
 
 JMH runs one fork after the other, and a shared machine changes meanwhile. So a round starts a JMH process with one fork
-for each variant. They warm up together, and then take turns of 100 ms (Turns.java).
+for each variant. They warm up together, and then take turns (Turns.java).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from onewrite_lab.servers.children import Children
 
 from onewrite_bench.console import Console
-from onewrite_bench.ends import scratch, tied
+from onewrite_bench.ends import tied
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BENCH, BUILD
 from onewrite_bench.report import jmh as report
@@ -31,16 +32,15 @@ PACKAGE = "io.github.onewrite.bench"
 JVM = ("-Xmx128m", "-XX:+UseSerialGC")
 TIME_LIMIT_S = 300
 SHORT = ("-wi", "0", "-i", "2", "-r", "50ms")
-"""Options of JMH for a test: what it measures then is nothing to publish."""
-SHORT_WARM = 102
+"""JMH's options for a test of the harness: its figures mean nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", nargs="*", help=f"default: all of {', '.join(report.BENCHMARKS)}")
-    parser.add_argument("--rounds", type=int, help="default: 2, and 3 of the first")
-    parser.add_argument("--short", action="store_true", help="one short fork of two variants: a test that it runs")
-    parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="where jmh.json goes")
-    parser.add_argument("--costs", type=Path, metavar="DIR", help="where results.json of java/bench goes")
+    parser.add_argument("--rounds", type=int, help="default: those of the benchmark")
+    parser.add_argument("--short", action="store_true", help="one short fork of two variants, to test the harness")
+    parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="the folder of jmh.json")
+    parser.add_argument("--costs", type=Path, metavar="DIR", help="write results.json for the table of costs there")
     parser.set_defaults(run=_run)
 
 
@@ -55,16 +55,16 @@ def _run(options: argparse.Namespace) -> int:
     found = report.Jmh(
         command="make -C bench jmh", date=datetime.date.today().isoformat(), machine=machine.describe(), runtime=_java()
     )
-    with scratch("onewrite-jmh-") as directory, Children(directory) as children:
-        places = Places(children, {"haproxy": True}, directory)
+    with TemporaryDirectory(prefix="onewrite-jmh-") as directory, Children(Path(directory)) as children:
+        places = Places(children, {"haproxy": True}, Path(directory))
         for name in names:
             benchmark = report.BENCHMARKS[name]
             if options.short:
-                benchmark = replace(benchmark, variants=(benchmark.variants[0], benchmark.variants[-1]))
-            for number in range(options.rounds or (1 if options.short else benchmark.rounds)):
-                console.say(f"jmh: {name}, round {number + 1}")
-                files = _round(name, benchmark, number, raw, places, children, options.short)
-                found.add(name, files)
+                variants = benchmark.variants[0], benchmark.variants[-1]
+                benchmark = replace(benchmark, variants=variants, options=SHORT, warm=102, rounds=1)
+            for number in range(options.rounds or benchmark.rounds):
+                console.line(f"jmh: {name}, round {number + 1}")
+                found.add(name, _round(name, benchmark, number, raw, places, children))
     found.seconds = round(time.monotonic() - began)
     (options.out / "jmh.json").write_text(found.text())
     print(report.text(found))
@@ -74,23 +74,23 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _round(
-    name: str, benchmark: report.Benchmark, number: int, raw: Path, places: Places, children: Children, short: bool
+    name: str, benchmark: report.Benchmark, number: int, raw: Path, places: Places, children: Children
 ) -> dict[str, Path]:
-    """One fork of each variant, in turns. Returns JMH's file of each."""
+    """Run one fork of each variant, in turns. Returns JMH's file of each."""
     classpath = _classpath()
     origin = [*tied(), "java", *JVM, "-cp", classpath, f"{PACKAGE}.Origin", str(len(benchmark.variants))]
     ports = children.start(f"origin of {name} {number}".replace("/", " "), origin).ready["ports"]
     assert isinstance(ports, dict)
     properties = [f"-Dorigin={ports['post']}", f"-Dturns={ports['turns']}"]
-    properties += [f"-Dhaproxy={places.port('haproxy/http-buffer-request')}"]
-    properties += [f"-Dwarm={SHORT_WARM}"] if short else []
+    properties += [f"-Dhaproxy={places.port('haproxy/http-buffer-request')}", f"-Dwarm={benchmark.warm}"]
 
     def fork(variant: str) -> Path:
         file = raw / f"{name.replace(' ', '-')}.{number + 1}.{variant}.json"
         command = [*tied(), "java", "-Djmh.ignoreLock=true", "-Xmx64m", "-XX:TieredStopAtLevel=1", "-cp", classpath]
-        command += ["org.openjdk.jmh.Main", rf"\.{benchmark.method}$", "-f", "1"]
-        command += ["-foe", "true", "-p", f"variant={variant}", "-p", f"size={benchmark.size}", "-prof", "gc"]
-        command += ["-prof", f"{PACKAGE}.CpuProfiler", "-rf", "json", "-rff", str(file), *(SHORT if short else ())]
+        command += ["org.openjdk.jmh.Main", rf"\.{benchmark.method}$", "-f", "1", "-foe", "true"]
+        command += ["-p", f"library={benchmark.param}", "-p", f"variant={variant}", "-p", f"size={benchmark.size}"]
+        command += ["-prof", "gc", "-prof", f"{PACKAGE}.CpuProfiler", "-rf", "json", "-rff", str(file)]
+        command += benchmark.options
         command += ["-jvmArgs", " ".join([*JVM, "-Xms128m", *properties])]
         _done(f"{name}, {variant}", command)
         return file

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from onewrite_lab.servers.children import Children
 
-from onewrite_bench.ends import scratch
 from onewrite_bench.topology.places import Places
 
 __all__ = ["add_arguments"]
@@ -20,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(_: argparse.Namespace) -> int:
     """Print where they listen; end with Ctrl-C or when standard input ends."""
-    with scratch("onewrite-stand-") as directory, Children(directory) as children:
-        places = Places(children, {"haproxy": True}, directory)
+    with TemporaryDirectory(prefix="onewrite-stand-") as directory, Children(Path(directory)) as children:
+        places = Places(children, {"haproxy": True}, Path(directory))
         port, origin = places.port("haproxy/http-buffer-request"), places.port("origin/plain")
         print(f"export URL=http://127.0.0.1:{port}/ PORT={port} ORIGIN=http://127.0.0.1:{origin}/", flush=True)
         with contextlib.suppress(KeyboardInterrupt):

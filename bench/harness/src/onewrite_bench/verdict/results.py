@@ -137,7 +137,6 @@ class Run:
     notes: list[str] = field(default_factory=list)
     earlier: dict[str, list[str]] = field(default_factory=dict)
     """By group: the states of earlier measurements."""
-    interrupted: bool = False
     skipped: str | None = None
     exit_status: int = 2
 

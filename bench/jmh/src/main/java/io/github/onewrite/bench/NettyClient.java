@@ -33,7 +33,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /** A program on Netty: a FixedChannelPool, the codec, an aggregator. */
-final class NettyClient implements AutoCloseable {
+final class NettyClient implements Client {
     private static final AttributeKey<CompletableFuture<Integer>> ANSWER =
             AttributeKey.valueOf(NettyClient.class, "answer");
     private static final int CHANNELS = 64;
@@ -48,7 +48,7 @@ final class NettyClient implements AutoCloseable {
     /**
      * A client of a server on loopback.
      *
-     * @param apart Nagle's algorithm is on, and head and body are flushed one after the other
+     * @param apart Nagle's algorithm is on, and head and body are flushed separately
      */
     NettyClient(Variant variant, int port, int size, boolean apart) {
         this.body = new byte[size];
@@ -86,8 +86,8 @@ final class NettyClient implements AutoCloseable {
         };
     }
 
-    /** Makes a POST and returns the status of its answer. */
-    int post() throws Exception {
+    @Override
+    public int post() throws Exception {
         return start().get();
     }
 

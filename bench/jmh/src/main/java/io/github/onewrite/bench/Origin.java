@@ -21,8 +21,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Answers each POST with two bytes, and gives turns: {@code Origin FORKS}. Prints the ports of both as a JSON line,
- * and ends with its standard input.
+ * Answers each POST with two bytes, and schedules the turns: {@code Origin FORKS}. It prints the ports of both as a JSON
+ * line, and ends with its standard input.
  */
 public final class Origin {
     private static final ByteBuf END_OF_HEAD = ascii("\r\n\r\n");
@@ -51,17 +51,17 @@ public final class Origin {
         System.out.println("{\"ports\": {\"post\": %d, \"turns\": %d}}".formatted(port, turns.getLocalPort()));
         new Thread(Origin::exitWithInput).start();
         while (true) {
-            Turns.give(turns, forks);
+            Turns.schedule(turns, forks);
         }
     }
 
     private static void exitWithInput() {
         try {
             while (System.in.read() >= 0) {
-                // What is written to it does not matter.
+                // The bytes mean nothing.
             }
         } catch (IOException e) {
-            // The other side is gone.
+            // The other end is closed.
         }
         System.exit(0);
     }

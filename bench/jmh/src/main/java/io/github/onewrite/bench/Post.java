@@ -6,7 +6,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
-import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OperationsPerInvocation;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
@@ -15,16 +14,16 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
-import org.openjdk.jmh.annotations.Warmup;
 
-/** A POST of Netty on kept connections over loopback, to an {@link Origin} in another process. */
+/** A POST on kept connections over loopback, to a server in another process. */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.SampleTime)
 @OutputTimeUnit(TimeUnit.MICROSECONDS)
-@Warmup(iterations = 3, time = 100, timeUnit = TimeUnit.MILLISECONDS)
-@Measurement(iterations = 24, time = 100, timeUnit = TimeUnit.MILLISECONDS)
 public class Post extends Turns {
     private static final int CALLERS = 50;
+
+    @Param({"netty", "nettyStall", "okHttp", "reactorNetty"})
+    public Library library;
 
     @Param({"stock", "stockAgain", "onewrite", "onTiming", "openTelemetry"})
     public Variant variant;
@@ -32,15 +31,18 @@ public class Post extends Turns {
     @Param({"200", "20000"})
     public int size;
 
-    private NettyClient client;
+    private Client client;
 
     /** Warms up by a number of requests: in JMH's warm-up, which lasts a time, a busy machine compiles less. */
     @Setup
     public void open() throws Exception {
-        client = new NettyClient(variant, Integer.getInteger("origin"), size, false);
-        for (int i = 0; i < Integer.getInteger("warm", 20_000); i += CALLERS + 1) {
-            fiftyCallers();
+        client = library.client(variant, size);
+        int requests = library == Library.netty ? CALLERS + 1 : 1;
+        for (int i = 0; i < Integer.getInteger("warm"); i += requests) {
             oneCaller();
+            if (requests > 1) {
+                fiftyCallers();
+            }
         }
         join();
     }
@@ -56,13 +58,13 @@ public class Post extends Turns {
         return client.post();
     }
 
-    /** Fifty requests at once, and the wait for all. Fifty threads of JMH would go on while another fork has its turn. */
+    /** Fifty requests of Netty at once. Fifty threads of JMH would go on while another fork has its turn. */
     @Benchmark
     @OperationsPerInvocation(CALLERS)
     public int fiftyCallers() throws Exception {
         List<CompletableFuture<Integer>> answers = new ArrayList<>(CALLERS);
         for (int i = 0; i < CALLERS; i++) {
-            answers.add(client.start());
+            answers.add(((NettyClient) client).start());
         }
         int sum = 0;
         for (CompletableFuture<Integer> each : answers) {

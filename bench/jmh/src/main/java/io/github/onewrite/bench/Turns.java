@@ -12,13 +12,13 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * Lets the forks of several variants take turns, one iteration each, in random order. JMH itself runs one fork after the
+ * Synchronizes the forks of several variants: one iteration each, in random order. JMH itself runs one fork after the
  * other, and a shared machine changes from one minute to the next by more than the variants differ.
  */
 public abstract class Turns {
     private Socket socket;
 
-    /** Called when the fork is warm. Without the property {@code turns}, the port of the one who gives them, does nothing. */
+    /** Connects to the port of the property {@code turns}, when the fork is warm. Without it the fork runs alone. */
     final void join() throws IOException {
         int port = Integer.getInteger("turns", 0);
         if (port != 0) {
@@ -30,11 +30,11 @@ public abstract class Turns {
     @Setup(Level.Iteration)
     public void beginTurn() throws IOException {
         if (socket != null && socket.getInputStream().read() < 0) {
-            throw new IOException("the process that gives turns has ended");
+            throw new IOException("the server of turns has ended");
         }
     }
 
-    /** Passes the turn on. */
+    /** Ends this fork's turn. */
     @TearDown(Level.Iteration)
     public void endTurn() throws IOException {
         if (socket != null) {
@@ -48,19 +48,19 @@ public abstract class Turns {
         }
     }
 
-    /** Gives turns to this number of forks from when all are warm until all have left. */
-    static void give(ServerSocket server, int forks) throws IOException {
-        List<Socket> taking = new ArrayList<>();
-        while (taking.size() < forks) {
-            taking.add(server.accept());
+    /** Runs the turns of this number of forks, from when all are warm until all have left. */
+    static void schedule(ServerSocket server, int forks) throws IOException {
+        List<Socket> connected = new ArrayList<>();
+        while (connected.size() < forks) {
+            connected.add(server.accept());
         }
-        while (!taking.isEmpty()) {
-            Collections.shuffle(taking);
-            taking.removeIf(each -> !tookTurn(each));
+        while (!connected.isEmpty()) {
+            Collections.shuffle(connected);
+            connected.removeIf(each -> !ranTurn(each));
         }
     }
 
-    private static boolean tookTurn(Socket fork) {
+    private static boolean ranTurn(Socket fork) {
         try {
             fork.getOutputStream().write(1);
             return fork.getInputStream().read() >= 0;

@@ -15,7 +15,7 @@ import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
 import io.opentelemetry.sdk.trace.export.SpanExporter;
 import java.util.Collection;
 
-/** What is added to the base library. Between {@link #stock} and {@link #stockAgain} lies the noise of the method. */
+/** The base library alone, twice, and with additions. {@link #stockAgain} shows the noise of the method. */
 public enum Variant {
     stock,
     stockAgain,
@@ -35,7 +35,7 @@ public enum Variant {
         return this == onTiming ? options.onTiming(record -> seen = record) : options;
     }
 
-    /** An SDK with a span processor and a meter as in production, whose exporters drop what they get. */
+    /** An SDK with a span processor and a meter as in production, whose exporters drop their data. */
     static OpenTelemetrySdk sdk() {
         return OpenTelemetrySdk.builder()
                 .setTracerProvider(SdkTracerProvider.builder()
