@@ -140,7 +140,7 @@ def java(code: str, folder: Path, around: Around) -> list[str]:
     for module in set(re.findall(r"^import io\.github\.onewrite\.(\w+)\.", code, re.MULTILINE)):
         if not any(module == Path(one).parents[1].name.replace("-", "") for one in path[1:]):
             pytest.skip(f"the adapter's {module} is not built: make -C java setup")
-    return [found, *SHORT_LIVED, "-Dorg.slf4j.simpleLogger.logFile=System.out", "-cp", os.pathsep.join(path), "Recipe.java"]
+    return [found, *SHORT_LIVED, "-cp", os.pathsep.join(path), "Recipe.java"]
 
 
 def shell(code: str, folder: Path, around: Around) -> list[str]:

@@ -12,7 +12,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
 
 import pages
-import touches
 from pages import ROOT
 
 
@@ -92,7 +91,3 @@ def test_the_first_pages_name_the_oldest_version_of_the_manifest(language: str) 
     for page in ("README.md", f"{language.lower()}/README.md"):
         assert f"{language} {FLOORS[language]}" in read(page), page
 
-
-def test_the_page_of_what_is_touched_is_that_of_the_lists() -> None:
-    page = touches.PAGE.read_text(encoding="utf-8")
-    assert touches.filled(page) == page, "docs/tools/touches.py"

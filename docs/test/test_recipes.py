@@ -127,7 +127,6 @@ EXPECTED = {word for name, one in METRICS.items() for word in (name, *one["attri
 TIMED_ALONE = {"openai"}
 EACH = {
     "context": r"order 17 \d+",
-    "logs-java": r"method=POST .*status=200 wait_ns=\d+.*request",
 }
 
 
