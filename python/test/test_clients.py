@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import pickle
 import socket
 import ssl
@@ -80,14 +81,29 @@ def test_requests_timing_and_errors(tap: typing.Any) -> None:
     assert records[-1].error_kind == "connect"
 
 
-def test_requests_adapter_is_picklable(tap: typing.Any) -> None:
+class Exporter:
+    """It cannot be copied."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.records: list[onewrite.Record] = []
+
+    def on_timing(self, record: onewrite.Record) -> None:
+        with self.lock:
+            self.records.append(record)
+
+
+def test_copies_of_a_session(tap: typing.Any) -> None:
     server = tap()
-    session = requests.Session()
-    session.mount("http://", onewrite.requests.Adapter())
-    again = pickle.loads(pickle.dumps(session))
-    for _ in range(ROUNDS):
-        again.post(server.url(), data=b"x" * 200)
-    one_segment(server)
+    exporter = Exporter()
+    pickled, copied = requests.Session(), requests.Session()
+    pickled.mount("http://", onewrite.requests.Adapter())
+    copied.mount("http://", onewrite.requests.Adapter(on_timing=exporter.on_timing))
+    for session in (pickle.loads(pickle.dumps(pickled)), copy.deepcopy(copied)):
+        for _ in range(ROUNDS):
+            session.post(server.url(), data=b"x" * 200)
+        one_segment(server)
+    assert len(exporter.records) == ROUNDS
     with pytest.raises(TypeError, match="observe"):
         onewrite.requests.Adapter(observe="no")
 

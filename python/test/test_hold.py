@@ -241,6 +241,17 @@ def test_memory_of_the_caller_that_is_filled_again(tap: typing.Any) -> None:
     assert [one.body[:1] for one in server.seen] == [b"a", b"b"]
 
 
+def test_memory_of_the_caller_is_free_after_an_error() -> None:
+    onewrite.install()
+    body = bytearray(32 << 20)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        http = urllib3.PoolManager(retries=False)
+        with pytest.raises(urllib3.exceptions.HTTPError) as kept:
+            http.request("POST", f"http://127.0.0.1:{deaf.getsockname()[1]}/", body=body, timeout=0.5)
+        body.append(0)
+    assert kept.value.__traceback__
+
+
 # -- who else is there ----------------------------------------------------------------------------------
 
 

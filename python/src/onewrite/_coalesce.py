@@ -146,10 +146,11 @@ def send(stock: Function) -> Function:
             return
         link.held = None  # the rest leaves as it comes
         if size > 0 and type(self.sock).__module__.partition(".")[0] in _TAKE_VIEWS:
-            with memoryview(data) as whole, whole.cast("B") as view:
-                room = LIMIT - len(held)
-                _write(self, link, held + view[:room])
-                _write(self, link, view[room:])
+            room = LIMIT - len(held)
+            # Each view is released: a traceback may keep it, and the body could not be resized then.
+            with memoryview(data) as whole, whole.cast("B") as view, view[:room] as first, view[room:] as rest:
+                _write(self, link, held + first)
+                _write(self, link, rest)
         else:
             _write(self, link, held)
             _write(self, link, data)

@@ -38,6 +38,10 @@ class Scope:
         self.hooks: tuple[Hook, ...] = ()
         self.switch_off()
 
+    def __deepcopy__(self, memo: object) -> Scope:
+        """Stay the same in a copy of a session: a hook and what it is bound to are not copied."""
+        return self
+
     def switch_off(self) -> None:
         """Do nothing to requests from now on."""
         self.coalesce = self.nodelay = self.quickack = self.observe = False

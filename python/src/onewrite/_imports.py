@@ -29,7 +29,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         found = (finder.find_spec(fullname, path, target) for finder in others if hasattr(finder, "find_spec"))
         spec = next((spec for spec in found if spec is not None), None)
         loader: typing.Any = spec and spec.loader
-        if hasattr(loader, "exec_module"):
+        if hasattr(loader, "exec_module") and not isinstance(loader, type):  # a class loads frozen modules
             execute = loader.exec_module
 
             def exec_module(module: types.ModuleType) -> None:

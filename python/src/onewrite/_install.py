@@ -150,14 +150,19 @@ def own_scope(
     on_timing: typing.Callable[..., object] | None, observe: bool | None, quickack: bool | None
 ) -> Scope | None:
     """Return the scope of a manager of one's own, whose connections the functions of install() serve; None: stock."""
-    from . import _places
-
     scope = Scope()
     if on_timing is not None:
         scope.hooks = (_hooks.Hook(on_timing),)
     scope.switch_on(observe, quickack)
-    if _config.DISABLED:
+    return kept(scope)
+
+
+def kept(scope: Scope | None) -> Scope | None:
+    """Replace, until the process ends, the functions that *scope* needs, and return it; None where it is off."""
+    if scope is None or _config.DISABLED:
         return None
+    from . import _places
+
     with _lock:
         _places.keep(bool(scope.hooks))
     return None if _places.other_copy else scope

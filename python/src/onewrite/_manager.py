@@ -9,12 +9,8 @@ import urllib3
 from ._install import own_scope
 
 
-class PoolManager(urllib3.PoolManager):
-    """urllib3's PoolManager, whose requests leave in one write.
-
-    ``on_timing``, ``observe`` and ``quickack`` are those of :func:`onewrite.install`. The same functions of urllib3 are
-    replaced when the first manager is made; for the connections of others they only call urllib3's.
-    """
+class Own:
+    """Base of what makes pools: marks them with a scope of its own."""
 
     def __init__(
         self,
@@ -27,11 +23,21 @@ class PoolManager(urllib3.PoolManager):
         self._onewrite = own_scope(on_timing, observe, quickack)
         super().__init__(*args, **kwargs)
 
-    def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
-        pool: typing.Any = super()._new_pool(*args, **kwargs)
+    def _own(self, pool: typing.Any) -> typing.Any:
         if self._onewrite is not None:
             pool._onewrite = self._onewrite
         return pool
+
+
+class PoolManager(Own, urllib3.PoolManager):
+    """urllib3's PoolManager, whose requests leave in one write.
+
+    ``on_timing``, ``observe`` and ``quickack`` are those of :func:`onewrite.install`. The same functions of urllib3 are
+    replaced when the first manager is made; for the connections of others they only call urllib3's.
+    """
+
+    def _new_pool(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        return self._own(super()._new_pool(*args, **kwargs))
 
 
 class ProxyManager(PoolManager, urllib3.ProxyManager):
