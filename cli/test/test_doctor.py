@@ -133,7 +133,7 @@ def test_a_server_that_closes_each_connection() -> None:
 
 @pytest.mark.parametrize(
     "status",
-    ["401 Unauthorized", "403 Forbidden", "404 Not Found", "405 Method Not Allowed", "429 Too Many Requests",
+    ["401 Unauthorized", "405 Method Not Allowed", "407 Proxy Authentication Required", "429 Too Many Requests",
      "503 Service Unavailable"],
 )  # fmt: skip
 def test_it_stops_at_a_refusal(status: str) -> None:
@@ -184,6 +184,14 @@ def test_a_tls_port_asked_in_clear_is_not_safe(tmp_path: Path) -> None:
     done = doctor(server.url.replace("https", "http"), "--timeout", "5")
     server.close()
     assert done.status == 3
+
+
+def test_a_clear_port_asked_over_tls_is_not_called_closed() -> None:
+    with origin() as url:
+        done = doctor(url.replace("http", "https"), "--timeout", "1")
+    assert done.status == 3
+    assert "onewrite: no connection to 127.0.0.1:" in done.err
+    assert "handshake" in done.err
 
 
 def test_an_answer_without_end_is_given_up() -> None:

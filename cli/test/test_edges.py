@@ -123,6 +123,7 @@ def test_a_command_that_fails_before_it_asks_is_named() -> None:
         (("doctor", "http://127.0.0.1:1/", "http://127.0.0.1:2/"), "one URL at a time"),
         (("doctor", "--samples", "3", "http://127.0.0.1:1/"), "not between 5 and 100"),
         (("check", "--port", "99999"), "not between 0 and 65535"),
+        (("check", "--port", "8080", "--until", "3", "--", "true"), "--port is of a command that is a server"),
         (("check", "-o", "/", "--", "true"), "Is a directory"),
         (("check", "-o", "/proc/nowhere/report.json", "--", "true"), "/proc/nowhere"),
     ],
@@ -132,6 +133,11 @@ def test_a_slip_gets_a_hint(arguments: tuple[str, ...], hint: str) -> None:
     assert done.status == 3
     assert hint in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_temporary_folder_that_is_not_there_is_named() -> None:
+    done = onewrite("check", "--", "true", env={"TMPDIR": "/nowhere"})
+    assert (done.status, done.err) == (3, "onewrite: TMPDIR: /nowhere: No such file or directory\n")
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:

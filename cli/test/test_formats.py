@@ -11,6 +11,9 @@ import pytest
 import yaml
 
 from conftest import CLIENT, onewrite
+from onewrite_cli.common.exit_status import CouldNotRun
+from onewrite_cli.common.outcome import Report
+from onewrite_cli.common.report import Output
 from onewrite_cli.common.rules import RULES
 from onewrite_cli.explain import CAUSES, explain
 
@@ -60,6 +63,19 @@ def test_what_is_no_file_is_written_and_not_replaced(tmp_path: Path) -> None:
     reader.join()
     assert json.loads(read[0])["tool"] == "onewrite check"
     assert pipe.is_fifo()
+
+
+def test_a_file_keeps_its_mode_and_one_that_may_not_be_written_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "report.json"
+    file.write_text("precious")
+    file.chmod(0o640)
+    Output("json", file).write(Report("onewrite check", ["true"], "", 1, 0, 0, []))
+    assert (json.loads(file.read_text())["command"], file.stat().st_mode & 0o777) == (["true"], 0o640)
+    monkeypatch.setattr(os, "access", lambda place, _mode: place != file)  # for root no file is read-only
+    with pytest.raises(CouldNotRun):
+        Output("json", file).examine([])
 
 
 def test_github_gets_annotations() -> None:

@@ -15,7 +15,7 @@ import pytest
 from onewrite_lab.probe import Probe, request_pieces
 from onewrite_lab.tap import Tap
 
-from conftest import CLIENT, Done, clean_environment, onewrite
+from conftest import CLIENT, Done, clean_environment, onewrite, wait_for
 from onewrite_cli.watch.sockets import WatchedSocket, Watcher
 from peers import Server
 
@@ -103,8 +103,26 @@ def test_what_cannot_be_watched() -> None:
     gone.wait()
     assert "no process" in onewrite("watch", "--pid", str(gone.pid)).err
     assert onewrite("watch").status == 3
+    ended = subprocess.Popen(["true"])
+    try:
+        wait_for(lambda: Path(f"/proc/{ended.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+        assert "no process" in onewrite("watch", "--pid", str(ended.pid)).err
+    finally:
+        ended.wait()
     silent = onewrite("watch", "-f", "json", "--", "sleep", "0.3")
     assert (silent.status, silent.data["problem"]) == (2, "no TCP connection was seen")
+
+
+def test_one_hold_on_each_of_many_connections_is_found() -> None:
+    watcher = Watcher(lambda: [os.getpid()])
+    watcher.sockets = [WatchedSocket("client 1", "out", 1000 + number, "127.0.0.1", 80, nodelay=False) for number in range(3)]
+    assert watcher.found() == []
+    watcher.sockets[0].causes["nagle_delayed_ack"] += 1
+    assert watcher.found() == []
+    watcher.sockets[1].causes["cork"] += 1
+    assert watcher.found() == watcher.sockets[:2]
+    watcher.sockets[1].causes["peer_window"] += 2  # most of its holds are the peer's
+    assert watcher.found() == []
 
 
 def test_without_the_right_to_ptrace_it_says_so_in_one_line() -> None:

@@ -89,7 +89,7 @@ class _Check:
         finally:
             sockets.started(None)
         if ran.status in (126, 127) and not self._target.requests:
-            raise CouldNotRun(f"{options.command[0]} could not be run: {ran.output or 'not found'}")
+            raise CouldNotRun(f"the command could not be run (status {ran.status}): {ran.output or 'it printed nothing'}")
         self._ran.append(ran)
 
     def _report(self, seen: Seen) -> Report:

@@ -41,7 +41,9 @@ def check(options: CheckOptions) -> Report:
         raise CouldNotRun("--proxy needs a command that makes requests")
     words = " ".join(options.command)
     client = options.proxy or options.until or "{url}" in words or "{https_url}" in words
-    server = bool(options.command) and (options.port is not None or ("{port}" in words and not client))
+    if client and options.command and options.port is not None:
+        raise CouldNotRun("--port is of a command that is a server; {url}, --proxy and --until are of a client")
+    server = bool(options.command) and not client and (options.port is not None or "{port}" in words)
     with _scratch() as folder:
         if server:
             from onewrite_cli.check.server import check_server
@@ -63,7 +65,10 @@ def check(options: CheckOptions) -> Report:
 def _scratch() -> Iterator[Path]:
     """A folder that goes with the block."""
     folder = Path(os.environ.get("TMPDIR") or "/tmp", f"onewrite-{os.getpid()}-{time.monotonic_ns():x}")
-    folder.mkdir(mode=0o700)
+    try:
+        folder.mkdir(mode=0o700)
+    except OSError as error:
+        raise CouldNotRun(f"TMPDIR: {folder.parent}: {error.strerror}") from error
     try:
         yield folder
     finally:

@@ -17,6 +17,7 @@ from onewrite_cli.check.seen import seen_at
 from onewrite_cli.check.target import Target
 from onewrite_cli.common.controls import request_controls
 from onewrite_cli.common.outcome import Report
+from onewrite_cli.common.terminal import counted
 
 __all__ = ["listen"]
 
@@ -83,7 +84,8 @@ class _Lines:
             "segments": exchange.segments,
             "records": exchange.records,
         }
-        records = "" if exchange.records is None else f"  {exchange.records} records"
+        records = "" if exchange.records is None else f"  {counted(exchange.records, 'record')}"
+        segments = "" if exchange.segments is None else f"  {counted(exchange.segments, 'segment')}"
         faults = "  not valid HTTP/1.1" if request.problems else ""
         where = f"connection {exchange.arrival.index:<4} {request.method} {path[:40]:<20}"
-        self._say(data, f"{where} {head}+{body} bytes  {exchange.segments} segments{records}{faults}")
+        self._say(data, f"{where} {head}+{body} bytes{segments}{records}{faults}")

@@ -32,8 +32,10 @@ def header(tool: str, exit_status: int) -> dict[str, Any]:
 
 def as_text(report: Report) -> str:
     """The verdict, what was seen, and the cure."""
-    where = f"{counted(report.connections, 'connection')}" + (f" in {report.runs} runs" if report.runs != 1 else "")
-    seen = f"{counted(report.requests, 'request')} on {where} of `{_command(report)}`; seen by {report.witness}"
+    seen = f"{counted(report.requests, 'request')} on {counted(report.connections, 'connection')}"
+    if report.command:
+        seen += (f" in {report.runs} runs" if report.runs != 1 else "") + f" of `{_command(report)}`"
+    seen += f"; seen by {report.witness}"
     lines = [*wrapped(report.headline), *wrapped(seen, "", "  ")]
     for outcome in report.outcomes:
         lines += wrapped(f"{outcome.rule.id} {outcome.state.value:<8} {_sentence(outcome)}", "  ", "        ")
@@ -133,8 +135,10 @@ class Output:
         if self.file.is_dir():
             raise CouldNotRun(f"{self.file}: Is a directory")
         folder = next(one for one in self.file.resolve().parents if one.exists())
-        place = self.file if self.file.exists() and not self.file.is_file() else folder
-        if not os.access(place, os.W_OK) or not folder.is_dir():
+        written = [self.file] if self.file.exists() else []
+        if not written or self.file.is_file():
+            written.append(folder)
+        if not folder.is_dir() or not all(os.access(one, os.W_OK) for one in written):
             raise CouldNotRun(f"{self.file} cannot be written")
         words = (word for word in command if os.path.isfile(word))  # noqa: PTH113 (a word may be too long for a name)
         if self.file.is_file() and any(self.file.samefile(word) for word in words):
@@ -150,6 +154,8 @@ class Output:
                 return
             beside = file.with_name(f".{file.name}.{os.getpid()}")
             beside.write_text(text, encoding="utf-8")
+            if file.exists():
+                beside.chmod(file.stat().st_mode & 0o777)
             beside.replace(file)
         except OSError as error:
             raise CouldNotRun(f"{self.file}: {error.strerror}") from error

@@ -104,7 +104,7 @@ def _try_one(lines: list[Line], timeout_s: float) -> None:
             seen.append(f"In {name}: {in_words(error)}")
         for line in lines:
             line.apart_s = FAR_APART_S
-    raise CouldNotRun(f"no answer. {'; '.join(seen)} (--timeout)")
+    raise CouldNotRun(f"the request is not answered, or refused. {'; '.join(seen)}")
 
 
 def _notes(route: Route, request: DoctorRequest, samples: Samples) -> list[str]:

@@ -28,6 +28,7 @@ STOP_AT = {
     403: "name a path that you may use",
     404: "name a path that is there",
     405: "use a method that it takes: --get, --post FILE or --post-bytes N",
+    407: "the proxy asks for credentials: user:password@ in its URL",
     429: "the server limits the rate of requests; try later, with fewer --samples",
     503: "the server, or a proxy before it, is not available now",
 }
@@ -69,7 +70,7 @@ def refusal(status: int) -> Stopped:
 def in_words(error: Exception) -> str:
     """What became of a request, for a report."""
     if isinstance(error, (TimeoutError, BadAnswer)) and str(error):
-        return str(error)
+        return f"{error} (--timeout)" if isinstance(error, TimeoutError) else str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -97,7 +98,7 @@ def connected(route: Route, context: ssl.SSLContext | None, timeout_s: float, *,
     except (BadAnswer, ssl.SSLError) as error:
         raise CouldNotRun(f"no TLS connection to {route.host} through {route.first_hop}: {error}") from error
     except OSError as error:
-        raise CouldNotRun(f"{route.first_hop} does not take a connection: {error.strerror or error}") from error
+        raise CouldNotRun(f"no connection to {route.first_hop}: {error.strerror or error}") from error
 
 
 @dataclass

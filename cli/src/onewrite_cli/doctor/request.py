@@ -15,7 +15,7 @@ from onewrite_lab.probe import authority
 from onewrite_cli import __version__
 from onewrite_cli.common.exit_status import CouldNotRun
 from onewrite_cli.common.proxies import credentials, port_of, proxy_for, split_url
-from onewrite_cli.common.terminal import print_err
+from onewrite_cli.common.terminal import counted, print_err
 
 __all__ = ["DoctorRequest", "Route", "confirm", "read_body", "route_to", "with_open_address"]
 
@@ -65,7 +65,10 @@ class Route:
     def first_hop(self) -> str:
         """In words, without credentials."""
         where = authority(*self.address)
-        return f"the proxy {authority(self.proxy.hostname or '', self.hop_port)} ({where})" if self.proxy else where
+        if self.proxy is None:
+            return where
+        named = authority(self.proxy.hostname or "", self.hop_port)
+        return f"the proxy {named}" + ("" if named == where else f" ({where})")
 
 
 def route_to(url: str, proxy: str) -> Route:
@@ -92,7 +95,7 @@ def with_open_address(route: Route, timeout_s: float) -> Route:
             socket.create_connection((address, route.hop_port), timeout=min(timeout_s, CONNECT_S)).close()
             return dataclasses.replace(route, addresses=(address,))
         except OSError as error:
-            refused.append(f"{authority(address, route.hop_port)} does not take a connection: {error.strerror or error}")
+            refused.append(f"no connection to {authority(address, route.hop_port)}: {error.strerror or error}")
     raise CouldNotRun("; ".join(refused))
 
 
@@ -175,8 +178,8 @@ def confirm(route: Route, request: DoctorRequest, count: int, *, yes: bool, conn
     """Print what will be sent; raises CouldNotRun unless the user agrees, or the address is this machine's."""
     body = f" with a body of {request.body_bytes} bytes" if request.body_bytes else ""
     through = f" through {route.first_hop}" if route.proxy else ""
-    what = f"{count} {request.method} requests{body} to {route.shown}{through}, one at a time on {connections} connections"
-    print_err(f"will send {what}")
+    what = f"{counted(count, f'{request.method} request')}{body} to {route.shown}{through}"
+    print_err(f"will send {what}, one at a time on {counted(connections, 'connection')}")
     if yes or route.loopback:
         return
     if not sys.stdin.isatty():

@@ -159,8 +159,8 @@ def stream(options: DoctorOptions) -> ExitStatus:
             probe.close()
     *_, problem = control_line(controls.split_ns, controls.whole_ns)
     stall_ns = median(controls.split_ns)
-    if read.status >= 400:
-        verdict = Verdict("unknown", f"the server answered {read.status}, and no more was sent")
+    if read.status >= 300:
+        verdict = Verdict("unknown", f"the server answered {read.status} ({http.client.responses.get(read.status, 'unknown')})")
     elif problem:
         verdict = Verdict("unknown", problem)
     else:

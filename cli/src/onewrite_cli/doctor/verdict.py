@@ -25,7 +25,7 @@ FEWEST = 5
 LIKE = (0.7, 1.5)  # between these times the control's stall is about as long as that
 LEAST_MORE_NS, SPREADS = 5_000_000, 6  # the least extra time of two writes, and so many median deviations of one write
 SEVERAL = 3  # failures of one kind of request and none of the other are no chance
-TOO_BUSY = "this machine was too busy: in {} of {} split requests it ran something else between the writes"
+TOO_BUSY = "this machine was too busy: in {} of {} split requests it ran something else between the writes; say more --samples"
 
 ONE_WRITE = "one write per request"
 NODELAY = "TCP_NODELAY, or one write per request. `onewrite check -- YOUR CLIENT {url}` says whether yours does that"

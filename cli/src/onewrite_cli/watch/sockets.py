@@ -51,10 +51,10 @@ class WatchedSocket:
         return self.causes.total()
 
     @property
-    def found(self) -> bool:
-        """Most holds are such that the process itself can end, and there are several."""
+    def own_holds(self) -> int:
+        """The holds that the process itself can end, where these are most; else 0."""
         own = sum(self.causes[cause] for cause in COSTS_TIME)
-        return own >= SEVERAL and own * 2 >= self.holds
+        return own if own * 2 >= self.holds else 0
 
     def note(self, reading: SocketReading) -> None:
         self.busy = self.busy or reading.bytes_sent > self._sent
@@ -85,6 +85,11 @@ class Watcher:
         self.sockets: list[WatchedSocket] = []
         self.samples = 0
         self._open: dict[tuple[int, str, int], WatchedSocket] = {}
+
+    def found(self) -> list[WatchedSocket]:
+        """Those with holds of their own, which may be short connections with one hold each; one hold in all may be chance."""
+        found = [one for one in self.sockets if one.own_holds]
+        return found if sum(one.own_holds for one in found) >= SEVERAL else []
 
     def sample(self) -> None:
         """Raises WitnessError, and ProcessLookupError when the process has ended."""

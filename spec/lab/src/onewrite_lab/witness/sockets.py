@@ -116,7 +116,9 @@ def _socket_descriptors(pid: int) -> dict[int, int]:
     except PermissionError as error:
         if _has_ended(pid):
             raise ProcessLookupError(pid) from None
-        raise WitnessError(f"/proc/{pid}/fd: {error.strerror}; run as the same user as the client") from error
+        raise WitnessError(f"/proc/{pid}/fd: {error.strerror}; run as the user of the process, or as root") from error
+    if not names and _has_ended(pid):
+        raise ProcessLookupError(pid)
     for name in names:
         try:
             link = os.readlink(f"/proc/{pid}/fd/{name}")  # noqa: PTH115
