@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import time
@@ -143,17 +142,7 @@ def java(code: str, folder: Path, around: Around) -> list[str]:
     return [found, *SHORT_LIVED, "-cp", os.pathsep.join(path), "Recipe.java"]
 
 
-def shell(code: str, folder: Path, around: Around) -> list[str]:
-    """One line that starts `app.js`, which is `around.before`."""
-    (folder / "package.json").write_text('{"type": "module"}')
-    loop = f"for (let turn = 0; turn < {TIMES}; turn++) {{ "
-    (folder / "app.js").write_text(repeated(around.before, loop, NODE_END % around.end))
-    program, *arguments = shlex.split(code)
-    assert program == "node"
-    return [node_modules(modules(around.before), folder), *arguments]
-
-
-RUNTIMES = {"python": python, "ruby": ruby, "node": node, "java": java, "shell": shell}
+RUNTIMES = {"python": python, "ruby": ruby, "node": node, "java": java}
 
 
 def counted(tap: Tap) -> list[Exchange]:
@@ -182,8 +171,6 @@ def exchanges(
     url = BASE_URL if proxied or PROXY in code else tap.base
     around = around or Around()
     around = Around(around.before, around.post.replace(BASE_URL, url), around.end)
-    if language == "shell":
-        around = Around(around.before.replace(BASE_URL, url), "", around.end)
     output, errors = folder / "stdout", folder / "stderr"
     try:
         code = code.replace(PROXY, tap.base).replace(BASE_URL.replace("http:", "https:"), url).replace(BASE_URL, url)

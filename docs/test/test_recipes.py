@@ -103,11 +103,6 @@ AROUND = {
         "import { register as _register } from 'prom-client'\n",
         end="process.stdout.write(await _register.metrics())",
     ),
-    # A form: the stock fetch sends it in several segments.
-    "register": Around(
-        "const form = () => { const it = new FormData(); it.append('name', 'tea'); return it }\n"
-        f"const answer = await fetch('{BASE_URL}/items', {{ method: 'POST', body: form() }}); await answer.text()\n"
-    ),
 }
 ONCE = {
     "rails-switch": rf"(?:{LINE}[^\n]*\n){{{TIMES}}}switched off",
@@ -118,7 +113,6 @@ ONCE = {
     "prometheus": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}.0',
     "prometheus-ruby": rf"http_client_wait_seconds .*5=>{TIMES}.0",
     "prometheus-node": rf'http_client_wait_seconds_count\{{method="POST"\}} {TIMES}',
-    "register": "",
 }
 #: The names that every language exports, except for those of failures and long waits, which a recipe does not make.
 METRICS = {one["name"]: one for one in yaml.safe_load((ROOT / "spec" / "events.yaml").read_text())["opentelemetry"]["metrics"]}

@@ -19,7 +19,7 @@ from onewrite_conformance.run.result import Status
 
 EXAMPLES = CONFORMANCE / "examples"
 PASSED = [
-    "wire/1/example-5/stock/http/direct",
+    "wire/1/example-2/stock/http/direct",
     "wire/1/post-none/stock/https/direct",
     "same/7/timed-out/stock/http/direct",
 ]
