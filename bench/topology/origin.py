@@ -38,7 +38,7 @@ SO_MEMINFO = 55
 
 
 class Reader:
-    """Takes complete requests from one connection; bodies are read and dropped."""
+    """Reads complete requests from one connection and drops their bodies."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -130,7 +130,7 @@ def lose_one(sock: socket.socket, timeout_s: float = 2) -> None:
         meminfo = sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 36)
         return int(struct.unpack_from("=I", meminfo, 32)[0])
 
-    def watch() -> None:
+    def restore_after_drop() -> None:
         deadline = time.monotonic() + timeout_s
         with contextlib.suppress(OSError):
             while dropped() == before and time.monotonic() < deadline:
@@ -139,7 +139,7 @@ def lose_one(sock: socket.socket, timeout_s: float = 2) -> None:
 
     before = dropped()
     drop_incoming(sock)
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=restore_after_drop, daemon=True).start()
 
 
 def serve_connection(sock: socket.socket, nagle: bool, context: ssl.SSLContext | None) -> None:

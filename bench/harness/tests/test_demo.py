@@ -187,7 +187,7 @@ def test_all_scenarios_are_valid() -> None:
         (("targets: [default,", "targets: [nowhere,"), "a group names the unknown target nowhere"),
     ],
 )
-def test_a_bad_scenario_says_where(change: tuple[str, str], words: str, tmp_path: Path) -> None:
+def test_a_bad_scenario_names_the_field(change: tuple[str, str], words: str, tmp_path: Path) -> None:
     small(tmp_path, "{}")
     path = tmp_path / "small.yaml"
     path.write_text(path.read_text().replace(*change))

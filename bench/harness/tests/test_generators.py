@@ -13,7 +13,7 @@ from onewrite_bench.engines.rates import differences, doubt
 from onewrite_bench.failures import BenchError
 from onewrite_bench.report import write as report
 from onewrite_bench.report.table import of_rates
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict.results import RateResult
 
 TURN = {"requests": 650, "reached": 130.0, "p50_us": 43_000, "p90_us": 48_000, "p99_us": 49_000, "late_sends": 0}
@@ -41,7 +41,7 @@ def row(generator: str = "built-in", **turn: object) -> RateResult:
 
 def test_a_latency_counts_from_the_time_a_request_was_due(children: Children, tmp_path: Path) -> None:
     """40 requests a second, where one connection carries 20: from the time they were sent all would take 50 ms."""
-    url = f"http://127.0.0.1:{Places(children, {}, tmp_path).port('origin/plain')}/slow?ms=50"
+    url = f"http://127.0.0.1:{Servers(children, {}, tmp_path).port('origin/plain')}/slow?ms=50"
     seen = BuiltIn().run(Plan(url, 40, connections=1, seconds=1, warmup=0))
     assert seen["requests"] < 40
     assert seen["p50_us"] > 200_000
@@ -83,7 +83,7 @@ def test_the_generators_are_compared_where_both_ran() -> None:
         assert f"python, control at 130/s: {next(iter(apart)).removesuffix('_us')}" in found
 
 
-def test_no_generator_takes_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_program_is_no_wrk2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def program(name: str, options: str) -> Path:
         made = tmp_path / name
         made.write_text(f"#!/bin/sh\necho '{options}'\n")

@@ -1,4 +1,4 @@
-"""bench/jmh runs, and what it found is read."""
+"""bench/jmh runs, and its results are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onewrite_bench.report import jmh
 
 
 def jmh_file(path: Path, cpu: list[float], p50: float = 90.0) -> Path:
-    """What JMH writes of one fork, as far as it is read."""
+    """The part of JMH's file of one fork that is read."""
     secondary = {"cpu": {"rawData": [cpu]}, "gc.alloc.rate.norm": {"rawData": [[900.2, 900.4]]}}
     primary = {"scorePercentiles": {"50.0": p50, "99.0": 10 * p50}}
     path.write_text(json.dumps([{"primaryMetric": primary, "secondaryMetrics": secondary}]))
@@ -41,7 +41,7 @@ def test_noise_is_not_published(tmp_path: Path) -> None:
     assert "| Netty, 200 B |" not in text
 
 
-def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+def test_kept_results_are_read(tmp_path: Path) -> None:
     made = found(tmp_path, 1.01)
     (tmp_path / "jmh.json").write_text(made.text())
     assert jmh.read(tmp_path / "jmh.json") == made

@@ -1,4 +1,4 @@
-"""The report from a run that is made up here: every form of it, and what it does with what is missing."""
+"""Every form of the report, from a run that is made up here, also with missing results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def made_up(scenario: str = "post-stall") -> Run:
     return run
 
 
-def test_text_and_markdown_say_the_same() -> None:
+def test_text_and_markdown_have_the_same_figures() -> None:
     text = report.text(made_up())
     assert "python: clean: control p50 44 ms, adapter 0.2 ms" in text
     assert "ruby: not run: no ruby/driver/run" in text
@@ -59,7 +59,7 @@ def test_text_and_markdown_say_the_same() -> None:
     assert "- ruby: not run: no ruby/driver/run" in lines
 
 
-def test_a_table_says_how_it_was_made() -> None:
+def test_a_table_has_its_origin() -> None:
     (line,) = [line for line in report.markdown(made_up()).splitlines() if line.startswith("n = ")]
     assert line == "n = 60 in 5 rounds; 1 of 2 adapters clean; commit 0123abcd, 2026-01-02, load average 0.5."
 
@@ -123,7 +123,7 @@ def test_a_cost_is_written_with_its_error_or_not_at_all(tmp_path: Path) -> None:
     assert any(note.startswith("ruby/bench/results-3.json cannot be read: KeyError") for note in notes)
 
 
-def test_each_table_stands_in_one_place(tmp_path: Path) -> None:
+def test_each_table_is_on_one_page(tmp_path: Path) -> None:
     for page in dict.fromkeys(pages.PAGES.values()):
         (tmp_path / page).parent.mkdir(exist_ok=True)
         shutil.copy(REPOSITORY / page, tmp_path / page)
@@ -148,7 +148,7 @@ def test_a_page_without_the_block_is_an_error() -> None:
         pages.filled(page, {"relays": "| new |"})
 
 
-def test_everything_is_written_and_an_old_result_is_left_out(
+def test_everything_is_written_and_an_old_result_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary = tmp_path / "summary.md"

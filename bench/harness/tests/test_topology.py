@@ -1,4 +1,4 @@
-"""The helpers of a topology, over real sockets: each does what its docstring says, and ends with its input."""
+"""The helpers of a topology, over real sockets: each does its task, and ends with its input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onewrite_lab.servers.children import Children, script
 
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
 BODY = b"x" * 200
@@ -60,8 +60,8 @@ def connect(port: int, nodelay: bool = True) -> socket.socket:
 
 
 def test_origin_answers_pipelined_chunked_and_expecting_requests(children: Children, tmp_path: Path) -> None:
-    places = Places(children, {}, tmp_path)
-    with connect(places.port("origin/plain")) as sock:
+    servers = Servers(children, {}, tmp_path)
+    with connect(servers.port("origin/plain")) as sock:
         assert ask(sock, HEAD % b"/" + BODY).startswith(b"HTTP/1.1 200 OK\r\n")
         chunked = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
         ask(sock, chunked)
@@ -73,16 +73,16 @@ def test_origin_answers_pipelined_chunked_and_expecting_requests(children: Child
 
 @pytest.mark.parametrize(("name", "version"), [("tls12", "TLSv1.2"), ("tls13", "TLSv1.3")])
 def test_origin_speaks_each_tls_version(children: Children, tmp_path: Path, name: str, version: str) -> None:
-    places = Places(children, {}, tmp_path)
-    context = ssl.create_default_context(cafile=str(places.certificate_authority))
-    with context.wrap_socket(connect(places.port(f"origin/{name}")), server_hostname="localhost") as sock:
+    servers = Servers(children, {}, tmp_path)
+    context = ssl.create_default_context(cafile=str(servers.certificate_authority))
+    with context.wrap_socket(connect(servers.port(f"origin/{name}")), server_hostname="localhost") as sock:
         assert sock.version() == version
         ask(sock, HEAD % b"/" + BODY)
 
 
 @pytest.mark.timed
-def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Children, tmp_path: Path) -> None:
-    places = Places(children, {"haproxy": True}, tmp_path)
+def test_haproxy_stalls_in_the_configurations_of_the_scenarios_alone(children: Children, tmp_path: Path) -> None:
+    servers = Servers(children, {"haproxy": True}, tmp_path)
     stalls = {
         "default": False,
         "http-buffer-request": True,
@@ -92,7 +92,7 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
     }
 
     def check(frontend: str) -> None:
-        two_writes, one_write = late(places.port(f"haproxy/{frontend}"), nodelay=False)
+        two_writes, one_write = late(servers.port(f"haproxy/{frontend}"), nodelay=False)
         assert stall.is_clean(one_write, 15), frontend
         assert stall.word(two_writes, 15) == ("stalls" if stalls[frontend] else "clean"), frontend
 
@@ -103,21 +103,21 @@ def test_haproxy_stalls_where_the_scenarios_say_and_nowhere_else(children: Child
 
 @pytest.mark.timed
 def test_a_relay_with_nagle_stalls_two_writes_even_with_nodelay(children: Children, tmp_path: Path) -> None:
-    places = Places(children, {"relay": True}, tmp_path)
+    servers = Servers(children, {"relay": True}, tmp_path)
 
     # Without a gap the relay, which must wake first, may read both as one.
-    two_writes, one_write = late(places.port("relay/relay"), nodelay=True, gap_s=1e-3)
+    two_writes, one_write = late(servers.port("relay/relay"), nodelay=True, gap_s=1e-3)
     assert stall.is_clean(one_write, 15)
     assert stall.control_stalls(two_writes, 15)
 
 
 def test_forward_proxy_forwards_and_tunnels(children: Children, tmp_path: Path) -> None:
-    places = Places(children, {"forward_proxy": True}, tmp_path)
-    origin = places.port("origin/plain")
-    with connect(places.port("relay/proxy")) as sock:
+    servers = Servers(children, {"forward_proxy": True}, tmp_path)
+    origin = servers.port("origin/plain")
+    with connect(servers.port("relay/proxy")) as sock:
         for _ in range(2):
             ask(sock, HEAD % (b"http://127.0.0.1:%d/" % origin) + BODY)
-    with connect(places.port("relay/proxy")) as sock:
+    with connect(servers.port("relay/proxy")) as sock:
         ask(sock, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n" % origin, b"\r\n\r\n")
         ask(sock, HEAD % b"/" + BODY)
 
@@ -151,8 +151,8 @@ def test_a_configuration_without_a_socket_for_the_bench_is_refused(children: Chi
 @pytest.mark.parametrize("name", ["socat", "redir", "ncat", "ssh", "stunnel", "nginx-stream"])
 def test_a_tunnel_leads_to_the_origin(name: str, children: Children, tmp_path: Path) -> None:
     try:
-        places = Places(children, {"tunnels": [name]}, tmp_path)
+        servers = Servers(children, {"tunnels": [name]}, tmp_path)
     except BenchError as missing:
         pytest.skip(str(missing))
-    with connect(places.port(f"tunnel/{name}")) as sock:
+    with connect(servers.port(f"tunnel/{name}")) as sock:
         assert ask(sock, HEAD % b"/" + BODY).startswith(b"HTTP/1.1 200 OK\r\n")

@@ -110,8 +110,8 @@ def test_an_adapter_that_keeps_no_connection_is_inconclusive(language: str) -> N
 
 def test_every_adapter_of_the_gate_is_broken_once() -> None:
     groups = {group.name for group in scenario.load("writers").groups}
-    # undici itself joins a Blob and the form of fetch, node:http the head with what is written in the same turn, OkHttp
-    # 8 KiB. Netty sends a file by sendfile. These writes are not the adapter's.
+    # undici itself joins a Blob and the form of fetch, node:http the writes of one turn, OkHttp 8 KiB. Netty sends a
+    # file by sendfile. These writes are not the adapter's.
     own = {
         "node, proxies",
         "node fetch",

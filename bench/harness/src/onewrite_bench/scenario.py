@@ -25,7 +25,7 @@ _LABELS = {"patched": "onewrite"}
 
 @dataclass(frozen=True)
 class Target:
-    """An address for requests. `at` is a place of the topology; at `stalls` two writes with Nagle on must wait."""
+    """An address for requests. `at` is a server of the topology; where `stalls`, two writes with Nagle on must wait."""
 
     name: str
     at: str
@@ -34,13 +34,13 @@ class Target:
     path: str = "/"
     body: dict[str, Any] | None = None  # of the driver protocol, instead of bytes in memory
     proxy: bool = False  # through the forward proxy
-    segments: int = 1  # the most that a small request may take
+    segments: int = 1  # the most segments of a small request
     pause_ms: int = 0  # of the kind `records`: before each request
 
 
 @dataclass(frozen=True)
 class Client:
-    """One process of a group. `kind` is what runs, `role` how it is judged.
+    """One process of a group. `kind` is the program, `role` how it is judged.
 
     Kinds: those of the driver protocol (`stock`, `control`, `onewrite`, `patched`), and `socket`, a raw socket.
     Roles: `control` must stall, `adapter` must not, `reference` cannot, `shown` is in the table alone.
@@ -75,12 +75,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Parameters:
-    """The number of requests. With `fresh`: so many on each of `rounds` new connections, else on a kept connection."""
+    """The number of requests. `fresh` is that of each of `rounds` new connections; without it a connection is kept."""
 
     rounds: int = 5
     requests: int = 12
     fresh: int = 0
-    side_by_side: bool = False  # several groups at a time: a long scenario whose figures nobody compares
+    side_by_side: bool = False  # several groups at a time, where no figures are compared
     rates: dict[str, Any] | None = None
     distances: tuple[dict[str, Any], ...] = ()
 
@@ -113,7 +113,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Scenario:
-    """Read one scenario by name or path. Raises BenchError with the place of a mistake."""
+    """Read one scenario by name or path. Raises BenchError that names the wrong field."""
     path = Path(name) if name.endswith(".yaml") else SCENARIOS / f"{name}.yaml"
     try:
         raw = yaml.safe_load(path.read_text())
@@ -163,7 +163,7 @@ def _labelled(client: Client) -> Client:
 
 
 def _with_reference(clients: tuple[Client, ...]) -> tuple[Client, ...]:
-    """Each group with a control gets a raw socket that cannot stall, unless it names one."""
+    """Add a raw socket that cannot stall to a group with a control, unless it names one."""
     roles = [client.role for client in clients]
     if "control" not in roles or "reference" in roles:
         return clients

@@ -10,15 +10,15 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_bench.ends import tied
 from onewrite_bench.engines import drivers
 from onewrite_bench.scenario import Client, Group
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict.results import Cell
 
 __all__ = ["FAULT", "Clients", "first_line", "mark"]
 
 FAULT = "driver "
-"""With this begins why a driver that was there gave no result."""
+"""The beginning of the reason why a driver that started has no result."""
 
-# The user's proxy and certificate variables must not lead a client away from the topology.
+# The user's proxy and certificate variables must not apply to a client.
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
 _NEUTRAL_ENV = dict.fromkeys((*_PROXIES, "all_proxy", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), "")
 
@@ -26,14 +26,14 @@ _NEUTRAL_ENV = dict.fromkeys((*_PROXIES, "all_proxy", "ALL_PROXY", "REQUESTS_CA_
 class Clients:
     """The driver processes of one run. `stop` ends them at once, from any thread."""
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    def __init__(self, servers: Servers) -> None:
+        self._servers = servers
         self._stopping = threading.Event()
         self._drivers: list[Driver] = []
         self._lock = threading.Lock()
 
     def start(self, group: Group, client: Client, cells: Sequence[Cell]) -> Driver | None:
-        """The driver process of this client, or None: then the cells say why."""
+        """Start the driver process of this client. Returns None where it cannot; the cells then have the reason."""
         driver, why = self._start("raw" if client.kind == "socket" else group.language, client, group.runtime)
         if driver is not None:
             with self._lock:
@@ -59,19 +59,19 @@ class Clients:
             return None, old
         env = {**_NEUTRAL_ENV, **drivers.environment(runtime), **client.env}
         if client.program is not None:
-            env |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), self._places.certificate_authority)
+            env |= dict.fromkeys(("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"), self._servers.certificate_authority)
         if client.proxy == "environment":
-            env |= {**dict.fromkeys(_PROXIES, self._places.proxy_url), "no_proxy": "", "NO_PROXY": ""}
+            env |= {**dict.fromkeys(_PROXIES, self._servers.proxy_url), "no_proxy": "", "NO_PROXY": ""}
         kind = "stock" if client.kind == "socket" else client.kind
         try:
-            return Driver([*tied(), *self._places.client_command, *command], kind, env), None
+            return Driver([*tied(), *self._servers.client_command, *command], kind, env), None
         except DriverSkipped as skip:
             return None, str(skip)
         except DriverFault as fault:
             return None, first_line(fault)
 
     def finish(self, driver: Driver) -> None:
-        """End a driver that `start` gave."""
+        """End a driver."""
         driver.end() if self._stopping.is_set() else driver.bye()
         with self._lock:
             self._drivers = [other for other in self._drivers if other is not driver]
@@ -91,7 +91,7 @@ def mark(cells: Iterable[Cell], why: str | None) -> None:
 
 
 def first_line(fault: DriverFault) -> str:
-    """A fault in one line: of a trace, the line that names the error."""
+    """A fault in one line; for a trace, the line that names the error."""
     lines = [line.strip() for line in fault.detail.splitlines() if line.strip()] or [""]
     named = [line for line in lines if "Error" in line or "Exception" in line]
     text = f"{FAULT}{fault.kind}: {(named or lines)[0]}"

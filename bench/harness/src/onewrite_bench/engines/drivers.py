@@ -16,7 +16,7 @@ __all__ = ["build", "chosen", "command", "environment", "languages", "stale"]
 NODES = {"node22": "22.23.3", "node24": "24.21.0"}
 NODE_BINARY = str(REPOSITORY / "node" / "tools" / "node-binary.sh")
 
-#: What .ci/in-debian installs from Debian sid, for the runtime `debian`: newer Pythons and Rubies than this machine's.
+#: Packages of Debian sid that .ci/in-debian installs for the runtime `debian`: a newer Python and Ruby.
 DEBIAN = "python3,python3-urllib3,python3-requests,ruby,ruby-net-http"
 
 
@@ -49,10 +49,10 @@ def command(language: str, program: str | None = None, runtime: str | None = Non
 
 
 def environment(runtime: str | None) -> dict[str, str]:
-    """What a driver's environment needs for a runtime: `debian`, `node22`, `node24`, or None for this machine's."""
+    """The variables that select a runtime for a driver: `debian`, `node22`, `node24`, or None for this machine's."""
     if runtime == "debian":
         return {"ONEWRITE_PYTHON": "python3", "PYTHONPATH": str(REPOSITORY / "python" / "src")}
-    if runtime is None:  # a driver gets no other ONEWRITE_ variable of the user
+    if runtime is None:  # no other ONEWRITE_ variable of the user is passed on
         return {name: os.environ[name] for name in ("ONEWRITE_NODE", "ONEWRITE_PYTHON") if os.environ.get(name)}
     found = subprocess.run([NODE_BINARY, NODES[runtime]], capture_output=True, text=True, check=False)
     return {"ONEWRITE_NODE": found.stdout.strip()} if found.returncode == 0 else {"ONEWRITE_NODE": f"/no/{runtime}"}
@@ -67,7 +67,7 @@ def build(language: str, checkout: Path = REPOSITORY) -> None:
 
 
 def stale(language: str, checkout: Path = REPOSITORY) -> str | None:
-    """Return the reason if a source of this driver is newer than its build: it must not be judged then. Else None."""
+    """Return the reason why this driver must not be judged: a source is newer than its build. None if it is current."""
     folder = checkout / language
     stamp = "driver/target/.built"
     if not (folder / "driver" / "target").is_dir() or _make(folder, "-q", stamp).returncode == 0:
@@ -76,7 +76,7 @@ def stale(language: str, checkout: Path = REPOSITORY) -> str | None:
 
 
 def _make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # An outer make's flags and a virtual environment are not for this one.
+    # The flags and the virtual environment of an outer make do not apply.
     outer = ("MAKE", "MFLAGS", "VIRTUAL_ENV")
     return subprocess.run(
         ["make", "-s", "--no-print-directory", "-C", str(folder), *arguments],

@@ -56,8 +56,8 @@ class BuiltIn:
     def run(self, plan: Plan) -> dict[str, Any]:
         """Generate the load; return a turn of RateResult. Raises BenchError when a request failed."""
         command = [sys.executable, "-m", open_loop.__name__, json.dumps(asdict(plan))]
-        # A client that is overloaded answers what is due long after the end.
-        seen = json.loads(_output(self.name, command, 10 * (plan.warmup + plan.seconds) + GRACE_S))
+        # An overloaded client answers long after the end.
+        seen = json.loads(_run(self.name, command, 10 * (plan.warmup + plan.seconds) + GRACE_S))
         if seen["problems"]:
             raise BenchError(f"{len(seen['problems'])} requests failed ({seen['problems'][0]})")
         latencies = sorted(seen["latencies_us"])
@@ -90,7 +90,7 @@ class Wrk2:
             script.flush()
             command = [self._program, "--latency", "-t", "1", "-c", f"{plan.connections}", "-d", f"{seconds}s"]
             command += ["-R", f"{plan.rate}", "--timeout", f"{TIMEOUT_S}s", "-s", script.name, plan.url]
-            text = _output(self.name, command, seconds + GRACE_S)
+            text = _run(self.name, command, seconds + GRACE_S)
         return self.turn(text, plan.seconds)
 
     @staticmethod
@@ -143,7 +143,7 @@ def _is_wrk2(program: str) -> bool:
     return False
 
 
-def _output(name: str, command: Sequence[str], timeout_s: float) -> str:
+def _run(name: str, command: Sequence[str], timeout_s: float) -> str:
     """Run a generator's program to its end; return its output. Raises BenchError with its last line of error."""
     try:
         done = subprocess.run([*tied(), *command], capture_output=True, text=True, timeout=timeout_s, check=False)

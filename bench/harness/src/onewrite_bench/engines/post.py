@@ -1,7 +1,7 @@
 """The engine of `post` scenarios: clients of a group take turns at every target, round after round.
 
 Each client is a driver process with its own pool. Before and after each turn the witness reads the client's sockets
-from outside. So the kernel counts segments and TCP_NODELAY, over TLS and behind a proxy too.
+from outside: the kernel counts segments and TCP_NODELAY, also over TLS and behind a proxy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onewrite_lab import witness
 from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import Clients, first_line, mark
 from onewrite_bench.scenario import Client, Group, Scenario, Target
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict.results import Cell
 
 __all__ = ["PostEngine", "wait_for"]
@@ -41,14 +41,16 @@ class _Turn:
 
 
 class PostEngine:
-    """Runs the groups of one scenario. After `stop` no further turn is taken.
+    """Runs the groups of one scenario. After `stop` no further turn begins.
 
-    One group runs at a time. `lanes` groups run side by side where only verdicts count: figures would be of neighbours.
+    One group runs at a time, or `lanes` groups where only verdicts count: they would disturb each other's figures.
     """
 
-    def __init__(self, scenario: Scenario, places: Places, console: Console, clients: Clients, lanes: int = 1) -> None:
+    def __init__(
+        self, scenario: Scenario, servers: Servers, console: Console, clients: Clients, lanes: int = 1
+    ) -> None:
         self._parameters = scenario.parameters
-        self._places = places
+        self._servers = servers
         self._console = console
         self._clients = clients
         self._stopping = threading.Event()
@@ -62,7 +64,7 @@ class PostEngine:
         threads = []
         for group in groups:
             for target in group.targets:
-                self._places.port(target.at)  # an unknown place is an error before anything runs
+                self._servers.port(target.at)  # an unknown name is an error before anything runs
             cells = [self._cell(group, client, target) for target in group.targets for client in group.clients]
             publish(cells)
             self._console.plan(len(cells) * (self._parameters.rounds + 1))
@@ -90,13 +92,13 @@ class PostEngine:
         with self._lanes:
             try:
                 if not self._stopping.is_set():
-                    self._take_turns(group, cells)
+                    self._run_turns(group, cells)
             except Exception as error:
                 # After Ctrl-C drivers end in the middle of a command. Any other error fails this group alone.
                 if not self._stopping.is_set():
                     mark(cells, f"the bench itself: {type(error).__name__}: {error}")
 
-    def _take_turns(self, group: Group, cells: list[Cell]) -> None:
+    def _run_turns(self, group: Group, cells: list[Cell]) -> None:
         drivers: list[Driver] = []
         try:
             turns: list[_Turn] = []
@@ -107,14 +109,14 @@ class PostEngine:
                     drivers.append(driver)
                     turns += self._open(client, group, driver, mine)
                 elif client.role == "adapter":
-                    return  # the others would show nothing
+                    return  # without it the others show nothing
             order = {id(cell): index for index, cell in enumerate(cells)}
             turns.sort(key=lambda turn: order[id(turn.cell)])
             for number in range(self._parameters.rounds + 1):
                 for turn in turns[number % len(turns) :] + turns[: number % len(turns)] if turns else []:
                     if self._stopping.is_set():
                         return
-                    self._take(turn, number)
+                    self._run_turn(turn, number)
                     self._console.step(f"{group.name}: {turn.cell.client} at {turn.cell.target}")
         finally:
             for driver in drivers:
@@ -126,14 +128,14 @@ class PostEngine:
             options["adapter"] = client.socket
         if client.api is not None:
             options["api"] = client.api
-        options["tls_ca"] = self._places.certificate_authority
+        options["tls_ca"] = self._servers.certificate_authority
         targets = {target.name: target for target in group.targets}
         turns = []
         for cell in cells:
             target = targets[cell.target]
             own = dict(options)
             if target.proxy or client.proxy == "option":
-                own["proxy"] = self._places.proxy_url
+                own["proxy"] = self._servers.proxy_url
             try:
                 client_id = driver.open(**own)
             except DriverSkipped as skip:
@@ -142,15 +144,15 @@ class PostEngine:
             except DriverFault as fault:
                 mark([cell], first_line(fault))
                 continue
-            peer = self._places.port("relay/proxy" if client.proxy or target.proxy else target.at)
+            peer = self._servers.port("relay/proxy" if client.proxy or target.proxy else target.at)
             body = client.body or target.body
             if body is None or (client.kind == "socket" and body["kind"] != "bytes"):
-                body = {"kind": "bytes", "size": 200}  # a raw socket sends bytes, whatever the libraries do
-            load = {"method": "POST", "url": self._places.url(target), "body": body, "connections": 1}
+                body = {"kind": "bytes", "size": 200}  # a raw socket sends bytes only
+            load = {"method": "POST", "url": self._servers.url(target), "body": body, "connections": 1}
             turns.append(_Turn(cell, driver, client_id, peer, load, own))
         return turns
 
-    def _take(self, turn: _Turn, number: int) -> None:
+    def _run_turn(self, turn: _Turn, number: int) -> None:
         """One turn. Round 0 warms up."""
         if turn.cell.missing:
             return
@@ -175,7 +177,7 @@ class PostEngine:
                 mark([turn.cell], first_line(fault))
             return
         if not reply["latencies_us"] and not reply["errors"]:
-            mark([turn.cell], "the driver made no request and gave no reason")
+            mark([turn.cell], "the driver made no request, without a reason")
             return
         self._record(turn.cell, reply)
         if before is not None and after is not None:
@@ -205,7 +207,7 @@ class PostEngine:
     def _record(cell: Cell, reply: dict[str, Any]) -> None:
         cell.rounds_us.append([round(sample) for sample in reply["latencies_us"]])
         cell.errors += reply["errors"]
-        # Without the trace below it.
+        # Its first line, without a trace.
         sample = next(iter(str(reply.get("error_sample") or "").splitlines()), None)
         cell.error_sample = cell.error_sample or sample
 
@@ -219,7 +221,7 @@ class PostEngine:
             news = reading.data_segs_out - reading.total_retrans
             news -= old.data_segs_out - old.total_retrans if old else 0
             sent += news
-            if news:  # other clients of the same process may have connections to the same place
+            if news:  # other clients of the process may have connections to the same port
                 used.append(reading)
         cell.segments.append([sent, requests])
         cell.connections = max(cell.connections, len(used))

@@ -1,7 +1,7 @@
 """A driver over a program of bench/programs: a few lines with a library that people use and that has no driver.
 
-The kind `stock` runs it as it is, `patched` with `--cured`. The program prints what it is, then answers each line
-`URL COUNT` with what so many POSTs took in microseconds.
+The kind `stock` runs the program as it is, `patched` with `--cured`. The program prints its library and version. Then
+it answers each line `URL COUNT` with the times of that number of POSTs in microseconds.
 
 usage: program_driver.py LANGUAGE NAME
 """
@@ -39,7 +39,7 @@ class Client:
         self._program = program
 
     def load(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Requests one after the other: `count` of them, or 20 where the bench gives seconds."""
+        """Requests one after the other: `count` of them, or 20 where the command has seconds."""
         assert self._program.stdin is not None
         assert self._program.stdout is not None
         self._program.stdin.write(f"{command['url']} {command.get('count') or 20}\n")

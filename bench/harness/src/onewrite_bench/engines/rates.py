@@ -16,7 +16,7 @@ from onewrite_bench.engines.clients import Clients, first_line
 from onewrite_bench.engines.generators import BuiltIn, Generator, Plan
 from onewrite_bench.failures import BenchError
 from onewrite_bench.scenario import Group, Scenario
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict.results import Cell, RateResult, Run
 
 __all__ = ["differences", "doubt", "measure"]
@@ -37,7 +37,7 @@ class _Part:
 
 
 def measure(
-    scenario: Scenario, places: Places, clients: Clients, generators: Sequence[Generator], console: Console, run: Run
+    scenario: Scenario, servers: Servers, clients: Clients, generators: Sequence[Generator], console: Console, run: Run
 ) -> None:
     """Add a row per client and rate to the run. At a single rate, the first language is loaded by each generator."""
     plan = scenario.parameters.rates or {}
@@ -46,11 +46,11 @@ def measure(
         drivers: list[Driver] = []
         try:
             chosen = generators if single and number == 0 else generators[:1]
-            parts = _parts(scenario, group, places, clients, chosen, drivers, run)
+            parts = _parts(scenario, group, servers, clients, chosen, drivers, run)
             console.plan(turns * len(parts))
             for turn in range(turns):
                 for part in parts[turn % len(parts) :] + parts[: turn % len(parts)] if parts else []:
-                    _take(part)
+                    _run_turn(part)
                     console.step(f"{group.name}: turn {turn + 1} of {turns}")
         finally:
             for driver in drivers:
@@ -72,7 +72,7 @@ def measure(
 def _parts(
     scenario: Scenario,
     group: Group,
-    places: Places,
+    servers: Servers,
     clients: Clients,
     generators: Sequence[Generator],
     drivers: list[Driver],
@@ -80,7 +80,7 @@ def _parts(
 ) -> list[_Part]:
     """Start the bridges of a group. Adds their drivers to `drivers` and their rows to the run."""
     plan = scenario.parameters.rates or {}
-    upstream = places.url(group.targets[0])
+    upstream = servers.url(group.targets[0])
     parts: list[_Part] = []
     for client in group.clients:
         if client.role not in ("control", "adapter"):
@@ -103,7 +103,7 @@ def _parts(
     return parts
 
 
-def _take(part: _Part) -> None:
+def _run_turn(part: _Part) -> None:
     if part.row.missing is None:
         try:
             part.row.turns.append(part.generator.run(part.plan))

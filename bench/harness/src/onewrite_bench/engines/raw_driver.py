@@ -1,7 +1,7 @@
 """A driver over a raw blocking socket: the stall, and its end, without a library.
 
-It speaks as much of the driver protocol (spec/conformance/PROTOCOL.md) as the bench needs: open, load, close. The
-option `adapter` has what a scenario's `socket` says; without it the socket has TCP_NODELAY and makes one write.
+It has the commands of the driver protocol (spec/conformance/PROTOCOL.md) that the bench needs: open, load, close. The
+option `adapter` is a scenario's `socket`; without it the socket has TCP_NODELAY and makes one write.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class RawClient:
         self._probes: dict[str, Probe] = {}
 
     def load(self, command: dict[str, Any]) -> dict[str, Any]:
-        """POSTs one after the other on one connection: `count` of them, or for so many seconds."""
+        """POSTs one after the other on one connection: `count` of them, or for that number of seconds."""
         url, count = command["url"], command.get("count")
         body = b"x" * int(command["body"].get("size") or 0)
         pieces = request_pieces(url, body, writes=self._writes, proxied=bool(self._proxy))
@@ -54,7 +54,7 @@ class RawClient:
         return {"latencies_us": latencies, "errors": len(problems), "error_sample": next(iter(problems), None)}
 
     def _post(self, url: str, pieces: list[bytes]) -> str | None:
-        """Returns what is wrong with the answer, or None. Raises OSError."""
+        """Return the reason why the answer is wrong, or None. Raises OSError."""
         probe = self._probes.get(url)
         if probe is None:
             probe = Probe.to(url, nodelay=self._nodelay, ca_file=self._ca_file, proxy=self._proxy)

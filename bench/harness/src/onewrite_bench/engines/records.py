@@ -13,7 +13,7 @@ from onewrite_conformance.driver import Driver, DriverFault, DriverSkipped
 from onewrite_bench.console import Console
 from onewrite_bench.engines.clients import Clients, first_line
 from onewrite_bench.scenario import Client, Scenario, Target
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict.results import Cell, Run
 
 __all__ = ["measure"]
@@ -23,7 +23,7 @@ ROUNDS = 5
 """The requests of a row are split into so many rounds, for their spread."""
 
 
-def measure(scenario: Scenario, places: Places, clients: Clients, console: Console, run: Run) -> None:
+def measure(scenario: Scenario, servers: Servers, clients: Clients, console: Console, run: Run) -> None:
     """Add a row per target and client to `run.records`, one process per client and nothing side by side."""
     for group in scenario.groups:
         console.plan(len(group.targets) * len(group.clients))
@@ -36,7 +36,7 @@ def measure(scenario: Scenario, places: Places, clients: Clients, console: Conso
             run.base = why.base
             for target in group.targets:
                 try:
-                    seen = _timings(driver, client, target, places, scenario.parameters.requests)
+                    seen = _timings(driver, client, target, servers, scenario.parameters.requests)
                     run.records.append([target.name, client.label, *_row(seen)])
                 except DriverFault as fault:
                     run.notes.append(f"{target.name}: not run: {first_line(fault)}")
@@ -46,12 +46,12 @@ def measure(scenario: Scenario, places: Places, clients: Clients, console: Conso
             clients.finish(driver)
 
 
-def _timings(driver: Driver, client: Client, target: Target, places: Places, count: int) -> list[dict[str, Any]]:
+def _timings(driver: Driver, client: Client, target: Target, servers: Servers, count: int) -> list[dict[str, Any]]:
     opened = driver.open(pool_size=1, hooks="timing", **client.options)
     body = client.body or target.body or {"kind": "bytes", "size": 200}
     found = []
     for _ in range(WARM_UP + count):
-        reply = driver.request(opened, "POST", places.url(target), body=body)
+        reply = driver.request(opened, "POST", servers.url(target), body=body)
         if reply["outcome"] != "response":
             raise DriverSkipped(f"a request failed: {reply.get('error')}")
         found += reply["records"]

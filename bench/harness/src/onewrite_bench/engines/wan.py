@@ -19,7 +19,7 @@ from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Scenario
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict.results import Run
 
 __all__ = ["wan", "why_not"]
@@ -68,9 +68,9 @@ def _at_distance(
         server_namespace=f"/proc/{ready['far']}/ns/net",
     )
     groups = tuple(replace(group, name=f"{group.name}, {distance['name']}") for group in scenario.groups)
-    places = Places(children, scenario.topology, directory, network)
-    clients = Clients(places)
-    engine = PostEngine(scenario, places, console, clients)
+    servers = Servers(children, scenario.topology, directory, network)
+    clients = Clients(servers)
+    engine = PostEngine(scenario, servers, console, clients)
     try:
         run.earlier.update(repeat.measure(engine, groups, console, run.cells))
     finally:

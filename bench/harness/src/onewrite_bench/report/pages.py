@@ -1,7 +1,7 @@
-"""Puts each table where it stands: RESULTS.md, or the one page that explains it.
+"""Writes tables into the pages that explain them.
 
-A page has a pair of lines `<!-- NAME:begin -->` and `<!-- NAME:end -->`; what stands between them is written. NAME is
-`cost` or a scenario. Blocks of other names are left alone.
+A page has a pair of lines `<!-- NAME:begin -->` and `<!-- NAME:end -->`; the text between them is replaced. NAME is
+`cost` or a scenario. Blocks of other names do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGES = {
     "relays": "docs/proxies.md",
     "other-waits": "docs/what-it-cannot-fix.md",
 }
-"""The tables that do not stand in RESULTS.md, and the page of each."""
+"""The page of each table that is not in RESULTS.md."""
 
 _BLOCK = re.compile(r"<!-- ([a-z0-9-]+):begin -->\n(.*?)<!-- \1:end -->", re.DOTALL)
 

@@ -99,7 +99,7 @@ def _cell(cells: Sequence[Cell], late: Mapping[tuple[str, str], float]) -> str:
     of = [late.get((cell.group, cell.target), inf) for cell in seen]
     times = [us for cell in seen for us in cell.latencies_us]
     count = sum(cell.late(line) for cell, line in zip(seen, of, strict=True))
-    # Round n of all targets together: the spread is of the same places in each round.
+    # Round n of all targets together: each round has the same targets.
     rounds = zip(*(cell.rounds_us for cell in seen), strict=False)
     medians = [median([us for samples in one for us in samples]) for one in rounds if any(one)]
     middle = median_low(times)

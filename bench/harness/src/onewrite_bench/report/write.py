@@ -110,10 +110,10 @@ def _judged(runs: Sequence[Run]) -> str:
     """The section of the scenarios that need no table of their own."""
     rows, more = [], []
     for run in runs:
-        places = [cell for cell in run.cells if cell.stalls and cell.measured]
-        medians = [[cell.p50_us for cell in places if cell.role == role] for role in ("control", "adapter")]
+        seen = [cell for cell in run.cells if cell.stalls and cell.measured]
+        medians = [[cell.p50_us for cell in seen if cell.role == role] for role in ("control", "adapter")]
         ranges = [span(ms(min(one)), ms(max(one))) if one else "-" for one in medians]
-        n = span(*(f(len(cell.latencies_us) for cell in places) for f in (min, max))) if places else "0"
+        n = span(*(f(len(cell.latencies_us) for cell in seen) for f in (min, max))) if seen else "0"
         about = f"{run.scenario}: {load(run.scenario).title}"
         rows.append([about, *ranges, _clean(run), n, str(run.machine.get("commit")), run.started_at[:10]])
         more += _unclean(run)

@@ -1,1 +1,1 @@
-"""The commands, and what runs a scenario from topology to report."""
+"""The commands, and the run of a scenario from topology to report."""

@@ -19,7 +19,7 @@ from onewrite_bench.engines.generators import Generator
 from onewrite_bench.engines.post import PostEngine
 from onewrite_bench.engines.wan import wan
 from onewrite_bench.scenario import Scenario
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict import judge as verdict
 from onewrite_bench.verdict import machine
 from onewrite_bench.verdict.results import Run
@@ -77,15 +77,15 @@ def _run_in(
         if scenario.kind == "wan":
             wan(scenario, directory, console, run)
             return
-        places = Places(children, scenario.topology, directory)
-        clients = Clients(places)
+        servers = Servers(children, scenario.topology, directory)
+        clients = Clients(servers)
         stops.callback(clients.stop)
         if scenario.kind == "records":
-            records.measure(scenario, places, clients, console, run)
+            records.measure(scenario, servers, clients, console, run)
         elif scenario.kind == "rates":
-            rates.measure(scenario, places, clients, generators, console, run)
+            rates.measure(scenario, servers, clients, generators, console, run)
         else:
-            engine = PostEngine(scenario, places, console, clients, lanes)
+            engine = PostEngine(scenario, servers, console, clients, lanes)
             stops.callback(engine.stop)
             run.earlier.update(repeat.measure(engine, scenario.groups, console, run.cells))
             run.notes += engine.notes

@@ -1,7 +1,7 @@
 """`jmh`: runs Java's benchmarks (bench/jmh), and writes their table and the cost per request for the README.
 
-JMH runs one fork after the other, and a shared machine changes meanwhile. So a round starts a JMH process with one fork
-for each variant. They warm up together, and then take turns (Turns.java).
+JMH runs one fork after the other, and a shared machine changes meanwhile. A round of ours starts a JMH process with one
+fork for each variant. They warm up together, and then take turns (Turns.java).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from onewrite_bench.ends import tied
 from onewrite_bench.failures import BenchError
 from onewrite_bench.paths import BENCH, BUILD
 from onewrite_bench.report import jmh as report
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 from onewrite_bench.verdict import machine
 
 __all__ = ["add_arguments"]
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         command="make -C bench jmh", date=datetime.date.today().isoformat(), machine=machine.describe(), runtime=_java()
     )
     with TemporaryDirectory(prefix="onewrite-jmh-") as directory, Children(Path(directory)) as children:
-        places = Places(children, {"haproxy": True}, Path(directory))
+        servers = Servers(children, {"haproxy": True}, Path(directory))
         for name in names:
             benchmark = report.BENCHMARKS[name]
             if options.short:
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
                 benchmark = replace(benchmark, variants=variants, options=SHORT, warm=102, rounds=1)
             for number in range(options.rounds or benchmark.rounds):
                 console.line(f"jmh: {name}, round {number + 1}")
-                found.add(name, _round(name, benchmark, number, raw, places, children))
+                found.add(name, _round(name, benchmark, number, raw, servers, children))
     found.seconds = round(time.monotonic() - began)
     (options.out / "jmh.json").write_text(found.text())
     print(report.text(found))
@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _round(
-    name: str, benchmark: report.Benchmark, number: int, raw: Path, places: Places, children: Children
+    name: str, benchmark: report.Benchmark, number: int, raw: Path, servers: Servers, children: Children
 ) -> dict[str, Path]:
     """Run one fork of each variant, in turns. Returns JMH's file of each."""
     classpath = _classpath()
@@ -82,7 +82,7 @@ def _round(
     ports = children.start(f"origin of {name} {number}".replace("/", " "), origin).ready["ports"]
     assert isinstance(ports, dict)
     properties = [f"-Dorigin={ports['post']}", f"-Dturns={ports['turns']}"]
-    properties += [f"-Dhaproxy={places.port('haproxy/http-buffer-request')}", f"-Dwarm={benchmark.warm}"]
+    properties += [f"-Dhaproxy={servers.port('haproxy/http-buffer-request')}", f"-Dwarm={benchmark.warm}"]
 
     def fork(variant: str) -> Path:
         file = raw / f"{name.replace(' ', '-')}.{number + 1}.{variant}.json"
@@ -92,21 +92,21 @@ def _round(
         command += ["-prof", "gc", "-prof", f"{PACKAGE}.CpuProfiler", "-rf", "json", "-rff", str(file)]
         command += benchmark.options
         command += ["-jvmArgs", " ".join([*JVM, "-Xms128m", *properties])]
-        _done(f"{name}, {variant}", command)
+        _run_to_end(f"{name}, {variant}", command)
         return file
 
     with ThreadPoolExecutor(len(benchmark.variants)) as pool:
         return dict(zip(benchmark.variants, pool.map(fork, benchmark.variants), strict=True))
 
 
-def _done(what: str, command: Sequence[str]) -> None:
+def _run_to_end(name: str, command: Sequence[str]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
     except subprocess.TimeoutExpired as error:
-        raise BenchError(f"jmh: {what} did not end within {TIME_LIMIT_S} s") from error
+        raise BenchError(f"jmh: {name} did not end within {TIME_LIMIT_S} s") from error
     if done.returncode:
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "Exception" in line or "rror" in line]
-        raise BenchError(f"jmh: {what} failed: {(lines or ['no reason given'])[0].strip()}")
+        raise BenchError(f"jmh: {name} failed: {(lines or ['no reason given'])[0].strip()}")
 
 
 def _classpath() -> str:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from onewrite_lab.servers.children import Children
 
-from onewrite_bench.topology.places import Places
+from onewrite_bench.topology.servers import Servers
 
 __all__ = ["add_arguments"]
 
@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(_: argparse.Namespace) -> int:
     """Print where they listen; end with Ctrl-C or when standard input ends."""
     with TemporaryDirectory(prefix="onewrite-stand-") as directory, Children(Path(directory)) as children:
-        places = Places(children, {"haproxy": True}, Path(directory))
-        port, origin = places.port("haproxy/http-buffer-request"), places.port("origin/plain")
+        servers = Servers(children, {"haproxy": True}, Path(directory))
+        port, origin = servers.port("haproxy/http-buffer-request"), servers.port("origin/plain")
         print(f"export URL=http://127.0.0.1:{port}/ PORT={port} ORIGIN=http://127.0.0.1:{origin}/", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             sys.stdin.read()

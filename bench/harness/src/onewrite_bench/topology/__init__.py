@@ -1,1 +1,1 @@
-"""Starts every server of the bench: the only place that does."""
+"""Starts the servers of the bench."""

@@ -1,6 +1,6 @@
 """Starts relays and tunnels that people run before a service: socat, redir, ncat, ssh -L, stunnel, nginx's stream.
 
-Each listens on a port that was free a moment before, and leads to the origin with its default options.
+Each listens on a port that was just free, and leads to the origin with its default options.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ def _ssh(children: Children, folder: Path, origin: int) -> int:
     far, near = _free_port(), _free_port()
     options = [f"HostKey={folder}/host", f"AuthorizedKeysFile={folder}/user.pub", "StrictModes=no", "UsePAM=no"]
     options += ["PidFile=none", "PermitRootLogin=yes", "ListenAddress=127.0.0.1"]
-    given = [word for option in options for word in ("-o", option)]
+    words = [word for option in options for word in ("-o", option)]
     Path("/run/sshd").mkdir(exist_ok=True)  # OpenSSH needs it for its privilege separation
-    _run(children, "sshd", far, server, "-D", "-e", "-f", "/dev/null", "-p", str(far), *given)
+    _run(children, "sshd", far, server, "-D", "-e", "-f", "/dev/null", "-p", str(far), *words)
     quiet = ["-o", "StrictHostKeyChecking=no", "-o", f"UserKnownHostsFile={folder}/known", "-o", "BatchMode=yes"]
     forward = ["-N", "-L", f"127.0.0.1:{near}:127.0.0.1:{origin}", "-p", str(far), "-i", str(folder / "user")]
-    place = f"{getpass.getuser()}@127.0.0.1"
-    return _run(children, "ssh", near, client, "-F", "none", *quiet, *forward, place)
+    account = f"{getpass.getuser()}@127.0.0.1"
+    return _run(children, "ssh", near, client, "-F", "none", *quiet, *forward, account)
 
 
 def _nginx_stream(children: Children, folder: Path, origin: int) -> int:

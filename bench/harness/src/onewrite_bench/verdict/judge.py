@@ -1,8 +1,8 @@
-"""Judges each group's adapter by the lab's stall rule and by what the kernel counted.
+"""Judges each group's adapter by the lab's stall rule and by the kernel's counts.
 
-At a target that stalls, the control must have stalled. At every target the reference (a raw socket with one write)
-must be clean. Else the run shows nothing there. The adapter must be clean, use one segment and have TCP_NODELAY on.
-Where nothing was seen the verdict is inconclusive. A mixed adapter is measured again: mixed each time, it is faulty.
+A target shows something if the control stalled where it must, and if the reference (a raw socket with one write) is
+clean. If not, the verdict is inconclusive. The adapter must be clean, use one segment and have TCP_NODELAY on. A mixed
+adapter is measured again: mixed each time, it is faulty.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onewrite_bench.verdict.results import Cell, Verdict
 __all__ = ["FAULTS", "MEASUREMENTS", "exit_status", "judge", "lines", "settle"]
 
 MEASUREMENTS = 3
-"""So often a group that is not clean is measured."""
+"""The most measurements of a group that is not clean."""
 
 FAULTS = {
     "stalls": "STALLS",
@@ -29,8 +29,8 @@ FAULTS = {
 """The faults of an adapter, worst first, and their names in reports."""
 
 MIXED_SHARE = 0.2
-"""From this share of late requests on a mixed adapter can become faulty. Below it the verdict is inconclusive: a busy
-machine makes as many late while the raw socket beside them is clean."""
+"""The least share of late requests of a mixed adapter that can become faulty. Below it the verdict is inconclusive: a
+busy machine makes as many late while the raw socket beside them is clean."""
 
 Found = list[tuple[str, str]]
 
@@ -47,18 +47,18 @@ def judge(cells: Sequence[Cell]) -> list[Verdict]:
 
 
 def lines(cells: Sequence[Cell]) -> dict[tuple[str, str], float]:
-    """By group and target, in microseconds: what takes longer is late.
+    """By group and target, the time in microseconds above which a request is late.
 
-    That is the lab's line between the medians of the reference and of the control. Without them there is none.
+    It is the lab's line between the medians of the reference and of the control. Without both there is none.
     """
     found: dict[tuple[str, str], float] = {}
     for cell in cells:
-        place = (cell.group, cell.target)
-        if place not in found:
-            beside = {one.role: one for one in cells if (one.group, one.target) == place and one.measured}
+        key = (cell.group, cell.target)
+        if key not in found:
+            beside = {one.role: one for one in cells if (one.group, one.target) == key and one.measured}
             if "reference" in beside and "control" in beside:
                 medians = beside["control"].p50_us, beside["reference"].usual_us
-                found[place] = stall.late_line(*medians, stall.LEAST_MS * 1000)
+                found[key] = stall.late_line(*medians, stall.LEAST_MS * 1000)
     return found
 
 
@@ -143,7 +143,7 @@ def _wire_faults(cell: Cell) -> Found:
     """The faults in the kernel's counts."""
     faults = []
     segments = cell.segments_median
-    # What most requests took: on a busy machine an event loop may take a body's pieces in two turns.
+    # The count of most requests: on a busy machine an event loop may write a body's pieces in two turns.
     if segments is not None and cell.most_segments is not None and int(segments + 0.5) > cell.most_segments:
         faults.append(("splits", f"{cell.target}: {segments:.2f} segments per request"))
     if cell.bare_connections:
@@ -190,8 +190,8 @@ def _range(values: Sequence[float]) -> str:
 def settle(verdicts: Sequence[Verdict], earlier: Mapping[str, Sequence[str]]) -> None:
     """Make the last measurement's states final.
 
-    A busy machine can make a group look bad once, a defect comes back. So a group is faulty if every measurement was
-    bad: faulty or, in MEASUREMENTS of them, mixed. What the kernel counted needs no second measurement.
+    A busy machine can make a group look bad once; a defect comes back. A group is faulty if every measurement was bad:
+    faulty or, in MEASUREMENTS of them, mixed. The kernel's counts need no second measurement.
     """
     for line in verdicts:
         states = [*earlier.get(line.group, []), line.state]

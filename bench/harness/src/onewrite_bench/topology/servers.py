@@ -1,4 +1,4 @@
-"""Brings a scenario's topology up: origin, HAProxy, nginx, forward proxy, relays, each a process on 127.0.0.1."""
+"""Starts a scenario's topology: origin, HAProxy, nginx, forward proxy, relays, each a process on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.scenario import Target
 from onewrite_bench.topology import tunnels
 
-__all__ = ["Places"]
+__all__ = ["Servers"]
 
 
 def _ports(child: Child) -> dict[str, int]:
     ports = child.ready.get("ports")
     if not isinstance(ports, dict):
-        raise BenchError(f"{child.name} did not say where it listens")
+        raise BenchError(f"{child.name} printed no ports")
     return {str(name): int(port) for name, port in ports.items()}
 
 
-class Places:
-    """The running topology. Places have names such as `origin/plain`, `haproxy/mode-tcp`, `relay/proxy`."""
+class Servers:
+    """The running topology. An address has a name such as `origin/plain`, `haproxy/mode-tcp`, `relay/proxy`."""
 
     def __init__(
         self, children: Children, topology: dict[str, Any], directory: Path, network: Network = LOOPBACK
@@ -59,11 +59,11 @@ class Places:
     def _add(self, owner: str, ports: dict[str, int]) -> None:
         self._ports.update({f"{owner}/{name}": port for name, port in ports.items()})
 
-    def port(self, place: str) -> int:
+    def port(self, name: str) -> int:
         try:
-            return self._ports[place]
+            return self._ports[name]
         except KeyError:
-            raise BenchError(f"the topology has no {place}; it has {', '.join(sorted(self._ports))}") from None
+            raise BenchError(f"the topology has no {name}; it has {', '.join(sorted(self._ports))}") from None
 
     def url(self, target: Target) -> str:
         host = "localhost" if target.scheme == "https" else self._network.address
