@@ -29,7 +29,9 @@ final class Messages extends Joiner {
     public void write(ChannelHandlerContext ctx, Object message, ChannelPromise promise) {
         boolean isEnd = isEnd(message);
         HttpRequest head = message instanceof HttpRequest request ? request : null;
-        if (!isEnd && head == null) {
+        // Netty reports a write without a promise to nobody where the channel is closed.
+        boolean isDropped = promise.isVoid() && !ctx.channel().isOpen();
+        if ((!isEnd && head == null) || isDropped) {
             super.write(ctx, message, promise);
             return;
         }

@@ -329,6 +329,23 @@ class JoinerTest {
         }
     }
 
+    /** Netty reports a write with the void promise to nobody where the channel is closed. */
+    @Test
+    void aVoidWriteOnAClosedChannel() throws Exception {
+        for (OnewriteNetty customizer : new OnewriteNetty[] {
+            null, OnewriteNetty.create(), OnewriteNetty.create().onTiming(timing -> {})
+        }) {
+            open(customizer);
+            turn(at -> {
+                at.close();
+                at.writeAndFlush(head("content-length", 2), at.voidPromise());
+                at.writeAndFlush(LastHttpContent.EMPTY_LAST_CONTENT, at.voidPromise());
+            });
+            Eventually.until(() -> caught.contains("inactive"));
+            assertEquals(List.of("inactive"), caught);
+        }
+    }
+
     /** Takes a step of a random script, and records the outcome of its write. */
     private static void step(Random random, Channel at, List<String> ends, int depth) {
         int kind = random.nextInt(10);
