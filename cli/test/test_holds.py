@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from onewrite_lab.witness.tcpinfo import TcpInfo
 
@@ -32,6 +34,15 @@ def test_that_nothing_is_unsent_shows_only_a_reading_near_the_end() -> None:
     assert lost((1004, FREE), gap_ms=100) is None
     assert lost() is None
     assert lost((1041, HELD)) is None  # the bytes that end the silence may have been leaving
+
+
+def test_of_a_long_silence_two_readings_are_kept() -> None:
+    sockets = Sockets()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as one:
+        for nth in range(1, 8):
+            sockets.look((one.getsockname(), one.getpeername()), nth)
+    assert sockets.unseen or [len(readings) for readings in sockets._readings.values()] == [2]
+    sockets.close()
 
 
 def test_a_hold_begins_when_nothing_was_unsent_for_the_last_time() -> None:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -200,15 +201,37 @@ def test_what_costs_no_time_warns(options: tuple[str, ...], status: int, word: s
     assert (done.status, done.out.startswith(word)) == (status, True), done.out
 
 
-def test_what_a_command_prints_is_not_kept_without_limit() -> None:
-    program = "import sys\nprint('first')\nfor n in range(300_000): print('line', n)\nprint('last'); sys.exit(1)"
+def measured(*arguments: str) -> tuple[dict[str, Any], int]:
+    """The report of a check, and the most memory that the tool has used, in KiB."""
     peak = "import resource, sys; from onewrite_cli.__main__ import main; main(); "
     peak += "print('PEAK', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
-    command = [sys.executable, "-c", peak, "check", "-f", "json", "--", sys.executable, "-c", program]
+    command = [sys.executable, "-c", peak, "check", "-f", "json", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean_environment(), check=False)
-    printed = [note.partition(": ")[2] for note in json.loads(done.stdout)["notes"]]
+    return json.loads(done.stdout), int(done.stderr.split()[-1])
+
+
+def test_what_a_command_prints_is_not_kept_without_limit() -> None:
+    program = "import sys\nprint('first')\nfor n in range(100_000): print('a line', n)\nprint('last'); sys.exit(1)"
+    data, peak = measured("--", sys.executable, "-c", program)
+    printed = [note.partition(": ")[2] for note in data["notes"]]
     assert (printed[0], printed[-1], "…" in printed) == ("first", "last", True)
-    assert int(done.stderr.split()[-1]) < 100_000  # KiB
+    assert peak < 100_000
+
+
+UPLOAD = """
+import http.client, sys
+from urllib.parse import urlsplit
+there = http.client.HTTPConnection(urlsplit(sys.argv[1]).netloc)
+there.request("PUT", "/", (bytes(1 << 20) for _ in range(100)), {sys.argv[2]: sys.argv[3]}, encode_chunked=True)
+there.getresponse()
+"""
+
+
+@pytest.mark.parametrize("framing", [("Content-Length", str(100 << 20)), ("Transfer-Encoding", "chunked")])
+def test_an_upload_needs_no_memory(framing: tuple[str, str]) -> None:
+    data, peak = measured("--requests", "1", "--", sys.executable, "-c", UPLOAD, "{url}", *framing)
+    assert (data["requests"], data["problem"]) == (1, None)
+    assert peak < 100_000
 
 
 DAEMON = """

@@ -53,7 +53,7 @@ class CountingServer:
 def counting_server(*, tls: bool = False) -> Iterator[CountingServer]:
     """Serve on a port of the kernel's choice, until the block ends."""
     sockets = Sockets(lambda: [os.getpid()])
-    origin = WatchedOrigin("https" if tls else "http", sockets)
+    origin = WatchedOrigin("https" if tls else "http", sockets, keeps_bodies=True)
     try:
         yield CountingServer(origin.url, certificates().ca_file if tls else None, origin, sockets)
     finally:

@@ -74,7 +74,7 @@ class _Lines:
     def request(self, exchange: Exchange) -> None:
         """Before it is answered: a test that reads lines has the line when it has the answer."""
         request = exchange.request
-        head, body, path = len(request.head), len(request.body), request.path.partition("?")[0]
+        head, body, path = len(request.head), request.body_bytes, request.path.partition("?")[0]
         data = {
             "method": request.method,
             "path": path,

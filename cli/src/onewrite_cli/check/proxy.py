@@ -72,13 +72,8 @@ class Proxy(WatchedOrigin):
         self.forwarded: Counter[str] = Counter()  # plain requests by the service that got them
         self.unreachable: list[str] = []
         self.direct: set[int] = set()  # connections to hosts for which the environment names no proxy, by Arrival.index
-        self.current: dict[int, Exchange] = {}  # the last request of each connection
         self.upstreams: set[socket.socket] = set()
         super().__init__("http", sockets)
-
-    def next_exchange(self, arrival: Arrival, via: str) -> Exchange:
-        exchange = self.current[arrival.index] = super().next_exchange(arrival, via)
-        return exchange
 
     def answer_for(self, exchange: Exchange) -> Answer:
         return super().answer_for(exchange) if _is_own(exchange) else PASSED_ON
@@ -170,7 +165,6 @@ class Forwarded(Watched):
         self._pumps: list[threading.Thread] = []
         self._now: tuple[Exchange, socket.socket | None] | None = None  # the request that is passed on, and where to
         self._failure = b""  # the answer where there is no upstream
-        self._passed = 0  # bytes of its body
 
     def run(self) -> None:
         try:
@@ -183,9 +177,8 @@ class Forwarded(Watched):
                 pump.join(IDLE_S)
 
     def _receive(self) -> Piece | None:
-        exchange = self._proxy.current.get(self.arrival.index)
-        if exchange is not None and exchange.request.head and not _is_own(exchange):
-            self._pass(exchange)
+        if self.exchange is not None and self.exchange.request.head and not _is_own(self.exchange):
+            self._pass(self.exchange)
         return super()._receive()
 
     def respond(self, exchange: Exchange, answer: Answer) -> bool:
@@ -206,12 +199,12 @@ class Forwarded(Watched):
         request = exchange.request
         data = b""
         if self._now is None or self._now[0] is not exchange:
-            self._failure, self._passed, self._now = b"", 0, (exchange, None)
+            self._failure, self._now = b"", (exchange, None)
             upstream, data = self._begun(exchange)
             self._now = exchange, upstream
         upstream = self._now[1]
-        data += bytes(request.body_wire[self._passed :])
-        self._passed = len(request.body_wire)
+        data += bytes(request.body_wire)
+        request.forget_body()
         if upstream is not None and data:
             with contextlib.suppress(OSError):  # an early answer may have come, and ended the connection
                 upstream.sendall(data)

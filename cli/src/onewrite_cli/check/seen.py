@@ -125,7 +125,7 @@ def _request(target: Target, connection: SeenConnection, exchange: Exchange, bef
         request.method,
         request.path.partition("?")[0],
         len(request.head),
-        len(request.body_wire),
+        request.wire_bytes,
         exchange.records,
         before is None,
         request.expects_continue,

@@ -27,16 +27,18 @@ class Watched(Conversation):
 
     def __init__(self, tap: WatchedOrigin, channel: Channel, arrival: Arrival) -> None:
         super().__init__(tap, channel, arrival)
-        self.sockets = tap.sockets
+        self.sockets, self._keeps_bodies = tap.sockets, tap.keeps_bodies
         self._asked = False
 
     def _receive(self) -> Piece | None:
-        begun, ends, pause_s = time.monotonic(), ends_of(self.arrival), FIRST_S
+        self._forget_body()
+        begun, ends, pause_s, looks = time.monotonic(), ends_of(self.arrival), FIRST_S, 0
         while not self.tap.stop.is_set() and time.monotonic() - begun < IDLE_S:
             piece = self.channel.receive(pause_s)
             if piece is not None:
                 return piece
-            self.sockets.look(ends)
+            looks += 1
+            self.sockets.look(ends, looks)
             pause_s = LOOK_S
         return None
 
@@ -48,7 +50,13 @@ class Watched(Conversation):
 
     def respond(self, exchange: Exchange, answer: Answer) -> bool:
         self.read_nodelay()
+        self._forget_body()
         return super().respond(exchange, answer)
+
+    def _forget_body(self) -> None:
+        """What has come was counted: an upload of any size needs no memory."""
+        if self.exchange is not None and not self._keeps_bodies:
+            self.exchange.request.forget_body()
 
 
 class WatchedOrigin(Origin):
@@ -56,6 +64,6 @@ class WatchedOrigin(Origin):
 
     conversation = Watched
 
-    def __init__(self, scheme: str, sockets: Sockets, port: int = 0) -> None:
-        self.sockets = sockets
+    def __init__(self, scheme: str, sockets: Sockets, port: int = 0, *, keeps_bodies: bool = False) -> None:
+        self.sockets, self.keeps_bodies = sockets, keeps_bodies
         super().__init__(scheme, port)

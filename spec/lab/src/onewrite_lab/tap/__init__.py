@@ -1,7 +1,4 @@
-"""The tap: an HTTP/1.1 server that counts how a client's requests arrive. It does not depend on cases or adapters.
-
-`python -m onewrite_lab.tap` runs it alone.
-"""
+"""The tap: an HTTP/1.1 server that counts how a client's requests arrive. It does not depend on cases or adapters."""
 
 from __future__ import annotations
 

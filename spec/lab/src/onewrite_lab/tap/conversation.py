@@ -45,6 +45,7 @@ class Conversation:
         self.baseline: int | None = 0  # data segments at the end of the last request
         self.carry = b""
         self.fresh_tls = False
+        self.exchange: Exchange | None = None  # the current one, from its first byte on
 
     def run(self) -> None:
         if not self._meet():
@@ -134,7 +135,7 @@ class Conversation:
     def _one_request(self) -> bool:
         """Read a request and answer it; True when the connection goes on."""
         parser = RequestParser()
-        exchange: Exchange | None = None
+        exchange = self.exchange = None
         answer: Answer | None = None
         records: list[int] = []
         answered = paused = False
@@ -153,7 +154,7 @@ class Conversation:
                 return False
             records.append(len(piece.data))
             if exchange is None:
-                exchange = self.tap.next_exchange(self.arrival, self.arrival.via)
+                exchange = self.exchange = self.tap.next_exchange(self.arrival, self.arrival.via)
                 exchange.request = parser.request
                 exchange.first_piece = piece.data
                 exchange.first_ns = piece.t_ns
@@ -190,7 +191,7 @@ class Conversation:
         return self._end(answer, exchange, complete=True)
 
     def _pause(self, how: dict[str, int], exchange: Exchange) -> bool:
-        if len(exchange.request.body_wire) < how["after_bytes"]:
+        if exchange.request.wire_bytes < how["after_bytes"]:
             return False
         self.tap.say(self.arrival, f"not reading for {how['for_ms']} ms")
         self.tap.stop.wait(how["for_ms"] / 1000)
@@ -291,7 +292,7 @@ class Conversation:
 
 def _due(when: str | dict[str, int], exchange: Exchange) -> bool:
     """Whether it is time for an answer that does not wait for the whole request."""
-    return when == "head" or (isinstance(when, dict) and len(exchange.request.body) >= when["body_bytes"])
+    return when == "head" or (isinstance(when, dict) and exchange.request.body_bytes >= when["body_bytes"])
 
 
 def _pieces(answer: Answer, head: bytes, rest: bytes) -> list[bytes]:

@@ -29,7 +29,7 @@ def header_values(headers: list[tuple[str, str]], name: str) -> list[str]:
 
 @dataclass
 class Request:
-    """One request as it arrived."""
+    """One request as it arrived. The sizes of the body stay where its bytes are no longer kept."""
 
     method: str = ""
     target: str = ""
@@ -38,6 +38,8 @@ class Request:
     head: bytes = b""
     body_wire: bytearray = field(default_factory=bytearray)
     body: bytearray = field(default_factory=bytearray)
+    wire_bytes: int = 0  # of the body and its chunk framing
+    body_bytes: int = 0
     chunks: list[int] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -53,6 +55,18 @@ class Request:
     @property
     def expects_continue(self) -> bool:
         return any(value.lower() == "100-continue" for value in self.values("expect"))
+
+    def add(self, wire: bytes, body: bytes = b"") -> None:
+        """More of the body: as it came, and without its chunk framing."""
+        self.body_wire += wire
+        self.body += body
+        self.wire_bytes += len(wire)
+        self.body_bytes += len(body)
+
+    def forget_body(self) -> None:
+        """Free the bytes that have come."""
+        self.body_wire.clear()
+        self.body.clear()
 
     @property
     def wire(self) -> bytes:
@@ -149,8 +163,7 @@ class RequestParser:
 
     def _length(self, data: bytes) -> bytes:
         piece, rest = data[: self._left], data[self._left :]
-        self.request.body_wire += piece
-        self.request.body += piece
+        self.request.add(piece, piece)
         self._left -= len(piece)
         if self._left == 0:
             self.state = "done"
@@ -168,7 +181,7 @@ class RequestParser:
             if end < 0:
                 return b""
             line = bytes(self._buffer[:end])
-            request.body_wire += line + b"\r\n"
+            request.add(line + b"\r\n")
             del self._buffer[: end + 2]
             if self._chunk_state == "trailer":
                 if line:
@@ -193,14 +206,13 @@ class RequestParser:
         """Take the rest of one chunk and its CR LF; False when there is not enough yet."""
         piece = bytes(self._buffer[: self._left])
         del self._buffer[: len(piece)]
-        self.request.body_wire += piece
-        self.request.body += piece
+        self.request.add(piece, piece)
         self._left -= len(piece)
         if self._left or len(self._buffer) < 2:
             return False
         if self._buffer[:2] != b"\r\n":
             self.request.problems.append("a chunk does not end in CR LF")
-        self.request.body_wire += self._buffer[:2]
+        self.request.add(bytes(self._buffer[:2]))
         del self._buffer[:2]
         self._chunk_state = "size"
         return True
