@@ -135,16 +135,17 @@ function verdict (result, request) {
     (isPublishable(result, request) ? '.' : `, more than ${MOST_ERROR * 100} %: **these figures are not publishable**.`)
 }
 
-function table (rows) {
-  const lines = rows.map(({ name, n, ratio, min, max, goal, cpu_us: cpu }) =>
-    `| ${name.split(',')[0]} | ${n} | ${median(cpu).toFixed(1)} | ${ratio.toFixed(2)} | ${min.toFixed(2)}–${max.toFixed(2)} | ${goal?.toFixed(2) ?? ''} |`)
-  return ['| row | n | CPU µs | × stock | lowest–highest | goal |', '|---|---:|---:|---:|---|---:|', ...lines].join('\n')
+function table (result, request) {
+  const noise = errorOf(result, request).toFixed(2)
+  const lines = rowsFor(result, request).map(({ name, n, ratio, goal, cpu_us: cpu }) =>
+    `| ${name.split(',')[0]} | ${median(cpu).toFixed(1)} | ${ratio.toFixed(2)} | ±${noise} | ${n} | ${goal?.toFixed(2) ?? ''} |`)
+  return ['| row | CPU, µs | factor | noise | n | goal |', '|---|---:|---:|---:|---:|---:|', ...lines].join('\n')
 }
 
 /** @param {any} result @param {boolean} [all] also what is not publishable */
 function page (result, all) {
   const sections = Object.keys(REQUESTS).map((request) =>
-    `### ${request}\n\n${verdict(result, request)}\n${all || isPublishable(result, request) ? `\n${table(rowsFor(result, request))}\n` : ''}`)
+    `### ${request}\n\n${verdict(result, request)}\n${all || isPublishable(result, request) ? `\n${table(result, request)}\n` : ''}`)
   return `## ${result.base}, ${result.callers} callers\n\n${sections.join('\n')}`
 }
 
@@ -155,9 +156,7 @@ function write (results) {
   const [{ runtime, commit, date }] = results
   writeFileSync(new URL('RESULTS.md', import.meta.url), `# Cost of the Node adapter
 
-CPU of the client's process for a request over loopback, as a ratio to stock: a POST of 200 bytes, of 20 kB, a GET, and a POST of 200 bytes over TLS. "stock again" is a second process of stock: its ratio is the error of the method. "OpenTelemetry" is its instrumentation with its SDK and no exporter.
-
-n groups of processes, one per variant; ${TURNS} turns of ${CALLS} calls each, after a warm-up. A row is the median group, the lowest and the highest. [results.json](results.json) and [results-http.json](results-http.json) have the CPU of each process.
+The tables show the CPU of the client's process for a request over loopback: a POST of 200 bytes, of 20 kB, a GET, and a POST of 200 bytes over TLS. *factor* is relative to stock (1.00 = no cost), the median of *n* groups of processes, one per variant, with ${TURNS} turns of ${CALLS} requests each. *noise* measures stock twice: the distance of the second from 1.00. "OpenTelemetry" is its instrumentation with its SDK and no exporter. [results.json](results.json) and [results-http.json](results-http.json) have the CPU of each process.
 
 \`${COMMAND}\`, commit ${commit}, ${date}, ${runtime}, ${os.cpus().length} cores.
 

@@ -173,10 +173,12 @@ def rows(route: str, size: int, found: dict[str, list[float]]) -> list[dict[str,
 
 
 def table(all_rows: list[dict[str, typing.Any]]) -> str:
-    lines = ["| row | n | CPU µs | × stock | lowest–highest | goal |", "|---|---:|---:|---:|---|---|"]
-    for row in all_rows:
+    lines = ["| row | CPU, µs | factor | noise | n | goal |", "|---|---:|---:|---:|---:|---|"]
+    named = [row["name"].partition(", ") for row in all_rows]
+    noise = {of: row["ratio"] - 1 for (name, _, of), row in zip(named, all_rows, strict=True) if name == "stock again"}
+    for (_, _, of), row in zip(named, all_rows, strict=True):
         goal = "" if " kB" in row["name"] else GOALS.get(row["name"].partition(",")[0], "")
-        figures = f"{row['n']} | {row['us']} | {row['ratio']:.2f} | {row['min']:.2f}–{row['max']:.2f}"
+        figures = f"{row['us']} | {row['ratio']:.2f} | ±{abs(noise[of]):.2f} | {row['n']}"
         lines.append(f"| {row['name']} | {figures} | {goal} |")
     return "\n".join(lines)
 
@@ -210,11 +212,11 @@ def main() -> int:
             ["git", "rev-parse", "--short=8", "HEAD"], cwd=HERE.parent, capture_output=True, text=True, check=False
         ).stdout.strip()
         (HERE.parent / "RESULTS.md").write_text(
-            f"# The cost of onewrite beside {base}\n\nWritten by `{COMMAND}`, {date}, commit {commit}, {runtime}, "
-            f"{platform.system()} {platform.release()}. CPU of the client process per POST of 200 bytes (or 20 kB) "
-            f"over loopback, `install()`; medians of n interleaved rounds of {arguments.requests} requests, "
-            f"the lowest and the highest of {PARTS} parts of them. "
-            f"[raw.json](raw.json) has each round's ns per request.\n\n{text}\n"
+            f"# The cost of onewrite beside {base}\n\nThe table shows the CPU of the client process for a request over "
+            f"loopback, with `install()`: a POST of 200 bytes, unless the row names another. *factor* is relative to "
+            f"stock (1.00 = no cost), the median of *n* interleaved rounds of {arguments.requests} requests. *noise* "
+            f"measures stock twice: the distance of the second from 1.00. [raw.json](raw.json) has each round.\n\n"
+            f"{text}\n\n`{COMMAND}`, commit {commit}, {date}, {runtime}, {platform.system()} {platform.release()}.\n"
         )
         result = {"language": "python", "base": base, "runtime": runtime, "date": date, "command": COMMAND}
         result["commit"] = commit

@@ -96,21 +96,28 @@ def rows(size, pause, tls, groups)
   end
 end
 
+def request(row)
+  row[:name].partition(", ").last
+end
+
 def table(rows)
-  lines = rows.map { |row| format("| %<name>s | %<ratio>.2f | %<min>.2f–%<max>.2f |", **row) }
+  noise = rows.select { |row| row[:name].start_with?("stock again") }.to_h { |row| [request(row), (row[:ratio] - 1).abs] }
+  lines = rows.map { |row| format("| %<name>s | %<ratio>.2f | ±%<noise>.2f | %<n>d |", **row, noise: noise[request(row)]) }
   costs = rows.select { |row| row[:cpu_us] }.map { |row| "#{row[:name]}: #{row[:cpu_us]} µs" }.join("; ")
   <<~MARKDOWN
     # Ruby: CPU of the client per request, as a ratio to stock Net::HTTP
 
-    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, load #{LOAD}, commit #{COMMIT}, #{Time.now.strftime("%F")}. One keep-alive
-    connection over loopback; a heap of 200,000 slots; #{GROUPS} groups of processes, #{BLOCKS} turns of #{REQUESTS} requests each: the
-    median group, the smallest and the largest. #{costs}.
+    The table shows the CPU of a request on a kept connection over loopback, with a heap of 200,000 slots. *factor* is
+    relative to stock (1.00 = no cost), the median of *n* groups of processes with #{BLOCKS} turns of #{REQUESTS} requests
+    each. *noise* measures stock twice: the distance of the second from 1.00. #{costs}.
+
+    `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, load #{LOAD}, commit #{COMMIT}, #{Time.now.strftime("%F")}.
 
     There is no row beside OpenTelemetry: Debian has no opentelemetry-sdk and opentelemetry-instrumentation-net_http; it
     needs those from RubyGems.
 
-    | variant | ratio | range |
-    |---|---:|---|
+    | request | factor | noise | n |
+    |---|---:|---:|---:|
     #{lines.join("\n")}
   MARKDOWN
 end

@@ -42,7 +42,8 @@ def table(repository: Path = REPOSITORY) -> tuple[Table, list[str]]:
             requests: dict[str, Named] = {}
             for row in raw["rows"]:
                 name, _, of = row["name"].partition(", ")
-                requests.setdefault(of.replace("000 B", " kB") or USUAL, {})[name] = row
+                of = of.replace("000 B", " kB").removeprefix(f"{USUAL}, ")
+                requests.setdefault(of or USUAL, {})[name] = row
             library = f"{raw['base']}, {raw['runtime']}"
             first = [] if USUAL in requests else [next(iter(requests))]
             for of in (*first, *(one for one in REQUESTS if one in requests)):
