@@ -1,7 +1,7 @@
 """Python clients as people use them, for the scenario stock-libraries. usage: program.py NAME [--cured]
 
-Prints one JSON line: name, version, runtime. Then, for each line `URL COUNT` on standard input, it makes so many POSTs
-and prints one JSON line: what each took in microseconds. `--cured` calls onewrite's install() first.
+Prints one JSON line: name, version, runtime. Then, for each line `URL COUNT` on standard input, it makes that
+number of POSTs and prints one JSON line: the time of each in microseconds. `--cured` calls onewrite's install() first.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def measure(
                 clients.finish(driver)
     for row in run.rates:
         row.missing = row.missing or doubt(row)
-    compared = {row.generator for row in run.rates if row.turns} > {BuiltIn.name}
+    compared = len(generators) > 1 and single and not any(row.missing for row in run.rates)
     differ = differences(run.rates)
     run.exit_status = 1 if differ else 0
     if differ:
@@ -120,16 +120,18 @@ def doubt(row: RateResult) -> str | None:
 
 def differences(rows: Sequence[RateResult]) -> list[str]:
     """The figures in which wrk2 and the built-in generator differ by more than their turns do."""
-    built_in = {(row.group, row.client): row for row in rows if row.generator == BuiltIn.name and row.turns}
+    built_in = {(row.group, row.client): row for row in rows if row.generator == BuiltIn.name}
     return [
         text
         for row in rows
-        if row.generator != BuiltIn.name and row.turns and (row.group, row.client) in built_in
+        if row.generator != BuiltIn.name and (row.group, row.client) in built_in
         for text in _apart(row, built_in[row.group, row.client])
     ]
 
 
 def _apart(one: RateResult, other: RateResult) -> list[str]:
+    if one.missing or other.missing:
+        return []
     if one.saturated or other.saturated:
         names: dict[str, tuple[float, float]] = {"reached": (0.0, REACHED_APART)}
     else:

@@ -179,7 +179,7 @@ def _praise(pairs: Sequence[tuple[Cell, Cell]]) -> str:
 
 def _wire(cell: Cell, before: str = "") -> str:
     mode = cell.segments_median
-    return "" if mode is None else f"{before}{mode:g} segment{'s' if mode > 1 else ''} per POST"
+    return "" if mode is None else f"{before}{round(mode, 2):g} segment{'s' if mode > 1 else ''} per POST"
 
 
 def _range(values: Sequence[float]) -> str:
