@@ -4,8 +4,6 @@ One thread per connection, blocking sockets, TCP_NODELAY, one write per answer. 
 
 - ``/``: 200 with a two-byte body.
 - ``/split``: head and body of the answer in two writes.
-- ``/status/503``: that status, with a Location for 3xx.
-- ``/closing``: 200, and `Connection: close`.
 - ``/slow?ms=300``: after so many milliseconds.
 - ``/lossy``: at once. The first segment of the next request is lost; the client must pause 30 ms before it.
 - ``/events``: 15 server-sent events, 20 ms apart.
@@ -57,8 +55,6 @@ class Reader:
         else:
             at = lowered.find(b"\r\ncontent-length:")
             length = int(lowered[at + 17 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
-            if b"\r\nexpect: 100-continue" in lowered:
-                self._sock.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
             complete = self._drop(length)
         return head.split(b" ", 2)[1] if complete else None
 
@@ -102,11 +98,6 @@ def answer(sock: socket.socket, target: bytes) -> None:
     if path == b"/split":
         sock.sendall(SPLIT_HEAD)
         sock.sendall(SPLIT_BODY)
-    elif path.startswith(b"/status/"):
-        sock.sendall(b"HTTP/1.1 %b Said\r\nLocation: /\r\nContent-Length: 2\r\n\r\n{}" % path[8:])
-    elif path == b"/closing":
-        sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
-        sock.shutdown(socket.SHUT_WR)
     elif path == b"/slow":
         time.sleep(float(parse_qs(query.decode()).get("ms", ["50"])[0]) / 1000)
         sock.sendall(OK)

@@ -109,7 +109,7 @@ story: For tests.
 kind: rates
 topology: {haproxy: true}
 parameters:
-  rates: {pool: 2, rates: [27, 89], turns: 2, warmup: 1, seconds: 1}
+  rates: {pool: 2, rates: [27, 60], turns: 2, warmup: 1, seconds: 1}
 targets: [{name: buffered, at: haproxy/http-buffer-request, stalls: true}]
 groups:
   - language: python
@@ -126,13 +126,13 @@ def test_each_client_is_loaded_through_haproxy_in_turns(tmp_path: Path) -> None:
         pytest.skip("the Python driver is not set up")
     (run,) = report.collect(tmp_path)
     rows = {(row.client, row.rate): row for row in run.rates}
-    assert set(rows) == {(name, rate) for name in ("control", "onewrite") for rate in (27, 89)}
+    assert set(rows) == {(name, rate) for name in ("control", "onewrite") for rate in (27, 60)}
     assert all(len(row.turns) == 2 for row in rows.values()), done.stdout
     assert min(turn["p50_us"] for turn in rows["control", 27].turns) > 35_000
-    assert max(turn["reached"] for turn in rows["control", 89].turns) < 60
-    assert all(turn["requests"] > 80 for turn in rows["onewrite", 89].turns)
+    assert max(turn["reached"] for turn in rows["control", 60].turns) < 58
+    assert all(turn["requests"] > 50 for turn in rows["onewrite", 60].turns)
     table = of_rates(run.rates)
-    assert table.headings == ("language", "client", "27/s", "89/s")
+    assert table.headings == ("language", "client", "27/s", "60/s")
     assert [line[1] for line in table.rows] == ["control", "onewrite"]
     assert table.rows[0][3].startswith("**")
     refused = bench(*arguments, WRK2="/no/such/program")

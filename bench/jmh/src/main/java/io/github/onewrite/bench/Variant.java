@@ -3,17 +3,11 @@ package io.github.onewrite.bench;
 import io.github.onewrite.Timing;
 import io.github.onewrite.TimingOptions;
 import io.opentelemetry.sdk.OpenTelemetrySdk;
-import io.opentelemetry.sdk.common.CompletableResultCode;
-import io.opentelemetry.sdk.metrics.InstrumentType;
 import io.opentelemetry.sdk.metrics.SdkMeterProvider;
-import io.opentelemetry.sdk.metrics.data.AggregationTemporality;
-import io.opentelemetry.sdk.metrics.data.MetricData;
-import io.opentelemetry.sdk.metrics.export.MetricExporter;
-import io.opentelemetry.sdk.metrics.export.PeriodicMetricReader;
+import io.opentelemetry.sdk.testing.exporter.InMemoryMetricReader;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
 import io.opentelemetry.sdk.trace.export.SpanExporter;
-import java.util.Collection;
 
 /** The base library alone, twice, and with additions. {@link #stockAgain} shows the noise of the method. */
 public enum Variant {
@@ -35,7 +29,7 @@ public enum Variant {
         return this == onTiming ? options.onTiming(record -> seen = record) : options;
     }
 
-    /** An SDK with a span processor and a meter as in production, whose exporters drop their data. */
+    /** An SDK with a span processor and a meter as in production, which exports nothing. */
     static OpenTelemetrySdk sdk() {
         return OpenTelemetrySdk.builder()
                 .setTracerProvider(SdkTracerProvider.builder()
@@ -43,30 +37,8 @@ public enum Variant {
                                 .build())
                         .build())
                 .setMeterProvider(SdkMeterProvider.builder()
-                        .registerMetricReader(PeriodicMetricReader.create(new DroppedMetrics()))
+                        .registerMetricReader(InMemoryMetricReader.create())
                         .build())
                 .build();
-    }
-
-    private static final class DroppedMetrics implements MetricExporter {
-        @Override
-        public AggregationTemporality getAggregationTemporality(InstrumentType type) {
-            return AggregationTemporality.CUMULATIVE;
-        }
-
-        @Override
-        public CompletableResultCode export(Collection<MetricData> metrics) {
-            return CompletableResultCode.ofSuccess();
-        }
-
-        @Override
-        public CompletableResultCode flush() {
-            return CompletableResultCode.ofSuccess();
-        }
-
-        @Override
-        public CompletableResultCode shutdown() {
-            return CompletableResultCode.ofSuccess();
-        }
     }
 }
