@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
+
+import warm
 
 HERE = Path(__file__).resolve().parent
 CLIENT = [sys.executable, str(HERE / "client.py")]
@@ -51,18 +54,25 @@ class Done:
 
 def onewrite(*arguments: str, env: dict[str, str] | None = None, timeout: float = 110, stdin: str | None = None) -> Done:
     """Run `onewrite` with these arguments."""
-    return run([sys.executable, "-m", "onewrite_cli", *arguments], env, timeout, stdin)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write((stdin or "").encode())
+        given.seek(0)
+        status = warm.run(list(arguments), {**clean_environment(), **(env or {})}, [given, out, err], timeout)
+        printed = []
+        for file in (out, err):
+            file.seek(0)
+            printed.append(file.read().decode())
+    return Done(status, *printed)
 
 
-def run(command: list[str], env: dict[str, str] | None = None, timeout: float = 110, stdin: str | None = None) -> Done:
+def run(command: list[str], env: dict[str, str] | None = None, timeout: float = 110) -> Done:
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
         timeout=timeout,
         env={**clean_environment(), **(env or {})},
-        input=stdin,
-        stdin=subprocess.DEVNULL if stdin is None else None,
+        stdin=subprocess.DEVNULL,
         check=False,
     )
     return Done(done.returncode, done.stdout, done.stderr)

@@ -79,7 +79,7 @@ def test_what_takes_neither_is_told_in_both_ways() -> None:
     for sock in held:
         sock.close()
     assert done.status == 3
-    assert "In one write: no byte of an answer came in time; In two writes: no byte" in done.err
+    assert "In one write: no byte of an answer came in time (--timeout); In two writes: no byte" in done.err
     assert "--stream" not in done.err
 
 

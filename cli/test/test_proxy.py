@@ -150,7 +150,10 @@ sock = socket.create_connection((proxy.hostname, proxy.port), timeout=10)
 sock.sendall(f"POST {sys.argv[1]} HTTP/1.1\\r\\nHost: x\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n".encode())
 for letter in (b"x", b"y", b"z"):
     sock.sendall(b"1\\r\\n" + letter + b"\\r\\n")
-    print("GOT", sock.recv(4096)[-1:].decode(), file=sys.stderr)
+    answer = b""
+    while letter not in answer:
+        answer += sock.recv(4096)
+    print("GOT", answer[-1:].decode(), file=sys.stderr)
 sock.sendall(b"0\\r\\n\\r\\n")
 """
 

@@ -73,8 +73,11 @@ def judge_stall(
     held_nothing = sum(one.held is None or not one.held.ns for one in silent)  # else a full window, or a lost segment
     own, of = held_nothing - len(unread), len(counted) - len(unread)
     note = f"; the {sender} itself paused between the pieces of {own}, and its kernel held nothing" if own else ""
+    if unread:
+        note += f"; {len(unread)} more silences could not be read"
     if is_clean(len(late), of) and (not late or of >= FEW):
-        if len(unread) > 2 * (len(late) + own):
+        few_unread = len(counted) >= FEW and is_clean(len(late) + len(unread), len(counted))
+        if len(unread) > 2 * (len(late) + own) and not few_unread:
             why = f"the {sender}'s send queue could not be read in {len(unread)} silences of {len(counted)} {unit_of}"
             return Outcome(rule, State.INCONCLUSIVE, f"{why} ({beside})", unit=unit_of), []
         few = f"{len(late)} of {of} {unit_of} waited, which is rare enough to be chance" if late else "none"
@@ -82,8 +85,6 @@ def judge_stall(
     cost_ms = round(median(one.lost_ns for one in late) / 1e6, 1)
     cause, _ = Counter(one.held.cause for one in late if one.held).most_common(1)[0]
     detail = f"{cost_ms} ms each, held by {IN_WORDS[cause]} ({beside}){note}"
-    if unread:
-        detail += f"; {len(unread)} more silences could not be read"
     if len(late) == 1 and of < FEW:
         why = f"1 of {of} {unit_of} lost {detail}; too few to judge: let the {sender} send more"
         return Outcome(rule, State.INCONCLUSIVE, why, 1, of, unit_of), []
