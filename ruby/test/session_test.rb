@@ -161,6 +161,21 @@ class SessionTest < OnewriteTest
     end
   end
 
+  # As where threads share a session without a lock. The record of the first has ended when its answer comes.
+  def test_a_request_that_begins_while_another_waits_raises_nothing_in_it
+    Onewrite.install(observe: true)
+    seen = Queue.new
+    answer = Queue.new
+    http = session(tap_server { (seen << 1) && answer.pop })
+    records = records_of(http)
+    waiting = Thread.new { http.get("/first").body }
+    seen.pop
+    http.__send__(:begin_transport, Net::HTTP::Get.new("/second"))
+    answer << Tap::OK
+    assert_equal "ok", waiting.value
+    assert_equal %i[cancelled wait], [records[0].outcome, records[0].error_phase]
+  end
+
   # A signal handler must not lock a Mutex; the Timeout of Ruby 3.3, under which Net::HTTP connects, locks one.
   def test_in_a_signal_handler
     script = <<~'RUBY'

@@ -51,7 +51,7 @@ module Onewrite
         rescue SystemCallError, IOError, Timeout::Error
           nil # the first error is the one to raise
         end
-        sock.onewrite_leave(nil) if !failed && sock.respond_to?(:onewrite_leave) && !sock.onewrite_answered?
+        sock.onewrite_give_up if !failed && sock.respond_to?(:onewrite_give_up)
       end
     end
   end

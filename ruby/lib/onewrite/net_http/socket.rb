@@ -82,11 +82,6 @@ module Onewrite
         @onewrite_record = record
       end
 
-      # Whether the request under way has the head of its final answer.
-      def onewrite_answered?
-        @onewrite_record.nil? || !@onewrite_record.status.nil?
-      end
-
       # The request under way has ended in another way than by `end_transport`.
       # @param error [Exception, nil]
       def onewrite_leave(error)
@@ -102,13 +97,17 @@ module Onewrite
         Hooks.call(hooks, record)
       end
 
+      # The request under way is given up. One that has the head of its final answer ends in `reading_body`.
+      def onewrite_give_up
+        onewrite_leave(nil) if @onewrite_record && !@onewrite_record.status
+      end
+
       # The library closes a connection whose request failed. While another thread reads or writes, the error is that thread's.
       def close
         error = $! # rubocop:disable Style/SpecialGlobalVars
         super
       ensure
-        record = @onewrite_record
-        onewrite_leave(error) if record && (error || !record.in_io)
+        onewrite_leave(error) if @onewrite_record && (error || !@onewrite_record.in_io)
       end
 
       def write(*strs)
@@ -135,16 +134,14 @@ module Onewrite
         end
 
         record.awaiting = true
-        begin
-          line = super
-        rescue StandardError
-          failed = true # the library closes the connection
-          raise
-        ensure
-          onewrite_leave(nil) unless line || failed
-        end
+        line = super
         record.read_status(line)
         line
+      rescue StandardError
+        failed = true # the library closes the connection
+        raise
+      ensure
+        onewrite_give_up if record && !line && !failed
       end
 
       # Reads a body, or a chunk. Without a destination it is the end of a chunk's line.
@@ -152,25 +149,16 @@ module Onewrite
         record = @onewrite_record if args.size > 1
         return super unless record
 
-        begin
-          record.begin_body(onewrite_unread)
-          super
-        ensure
-          record.end_body(onewrite_unread)
-        end
+        record.begin_body(onewrite_unread)
+        super
+      ensure
+        record.end_body(onewrite_unread) if record
       end
 
       # Reads a body that ends with the connection.
       def read_all(*args)
-        record = @onewrite_record
-        return super unless record
-
-        begin
-          record.begin_body(onewrite_unread)
-          super
-        ensure
-          record.end_body(onewrite_unread)
-        end
+        @onewrite_record.begin_body(onewrite_unread) if @onewrite_record
+        super
       end
 
       private

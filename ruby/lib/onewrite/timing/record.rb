@@ -124,11 +124,7 @@ module Onewrite
       @body_bytes || (0 if @response_end)
     end
 
-    # @return [nil] Net::HTTP has no pool, and the look-up of the name is part of {connect_ns}
-    def queue_ns; end
-    alias dns_ns queue_ns
-
-    # @return [Integer, nil] look-up of the name, TCP handshake, and the CONNECT exchange with a proxy
+    # @return [Integer, nil] DNS, TCP handshake, and the CONNECT exchange with a proxy
     def connect_ns
       span(@started_at_mono_ns, @tls_start || @connected_at) if @connecting
     end
@@ -167,14 +163,12 @@ module Onewrite
 
     # @return [Array(Array(Symbol, Integer))] name and monotonic time of each moment
     def events
-      connected, acquired, released = nil
-      connected = @tls_start || @connected_at if @connecting
-      acquired = @connected_at || @started_at_mono_ns if @conn_id
-      released = @ended if @conn_id
-      headers_end = @headers_end || @response_end || (@last_byte if @outcome == :ok)
-      { connect_start: (@started_at_mono_ns if @connecting), connect_end: connected, tls_start: @tls_start, tls_end: @tls_end,
-        connection_acquired: acquired, request_start: @request_start, request_end: @request_end, response_start: @response_start,
-        headers_end: headers_end, response_end: @response_end, connection_released: released }.select { |_, time| time }.to_a
+      { connect_start: (@started_at_mono_ns if @connecting), connect_end: (@tls_start || @connected_at if @connecting),
+        tls_start: @tls_start, tls_end: @tls_end,
+        connection_acquired: (@connected_at || @started_at_mono_ns if @conn_id),
+        request_start: @request_start, request_end: @request_end, response_start: @response_start,
+        headers_end: @headers_end || @response_end || (@last_byte if @outcome == :ok),
+        response_end: @response_end, connection_released: (@ended if @conn_id) }.select { |_, time| time }.to_a
     end
 
     # @return [Hash{Symbol => Object}] the fields, without what is nil
@@ -241,7 +235,7 @@ module Onewrite
 
     # @api private
     def end_write(bytes, writes)
-      return if frozen? # it was ended by another Fiber of the session
+      return if frozen? # ended by another Fiber of the session
 
       @request_end = Clock.clock_gettime(Clock::MONOTONIC, :nanosecond)
       @in_io = false
@@ -290,6 +284,8 @@ module Onewrite
     # @param line [String] the first of an answer
     # @api private
     def read_status(line)
+      return if frozen? # ended by another thread of the session
+
       at = line.index(" ") || line.index("\t")
       status = at ? line[at, 6].to_i : 0
       if status >= 200

@@ -44,20 +44,12 @@ module Onewrite
           return @sock.write(str) unless str.instance_of?(String)
 
           @head = EMPTY + str # a subclass of the library's request may fill its String anew
-        elsif (head = @head)
+        elsif @head && @head.bytesize + str.bytesize <= LIMIT
+          joined = join(@head, str)
           @head = nil
-          if head.bytesize + str.bytesize <= LIMIT
-            begin
-              joined = head + str
-            rescue Encoding::CompatibilityError
-              joined = [head, str].pack("a*a*")
-            end
-            @sock.write(joined)
-            return str.bytesize
-          end
-          @sock.write(head)
-          @sock.write(str)
+          @sock.write(joined)
         else
+          flush
           @sock.write(str)
         end
         str.bytesize
@@ -72,6 +64,12 @@ module Onewrite
       end
 
       private
+
+      def join(head, str)
+        head + str
+      rescue Encoding::CompatibilityError
+        [head, str].pack("a*a*")
+      end
 
       # Whoever takes the io, or anything else of the connection, may write to it or wait for it.
       def method_missing(name, *args, &block)
