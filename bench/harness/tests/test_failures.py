@@ -86,26 +86,6 @@ def test_one_scenario_that_cannot_run_does_not_stop_the_next(tmp_path: Path) -> 
     assert summary.read_text().count("## right: Small") == 1
 
 
-def test_a_missing_haproxy_loses_one_scenario_and_says_how_to_get_it(tmp_path: Path) -> None:
-    quick = written(tmp_path, "quick")
-    code = (
-        "import shutil, sys, onewrite_bench.__main__ as bench\n"
-        "which = shutil.which\n"
-        "shutil.which = lambda name, **more: None if name == 'haproxy' else which(name, **more)\n"
-        "sys.exit(bench.main())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "run", str(quick), "--out", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 3
-    assert "quick: could not run: haproxy is not installed: sudo apt-get install haproxy" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.timed
 def test_a_driver_that_dies_in_the_middle_keeps_the_others_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

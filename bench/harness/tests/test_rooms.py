@@ -43,11 +43,3 @@ def test_rooms_import_one_way() -> None:
 def test_nothing_imports_an_adapter() -> None:
     for path in ROOT.rglob("*.py"):
         assert not {name.split(".")[0] for name in imported(path)} & ADAPTERS, path
-
-
-def test_only_the_topology_starts_servers() -> None:
-    """Elsewhere a process is run to its end, or is a Child, a driver, or tied to the bench by `ends`."""
-    for path in ROOT.rglob("*.py"):
-        room = path.relative_to(ROOT).parts[0]
-        if room != "topology" and path.name not in ("ends.py", "program_driver.py"):
-            assert "Popen(" not in path.read_text(), path

@@ -14,7 +14,6 @@ from onewrite_lab.servers import haproxy, relay
 from onewrite_lab.servers.children import Children, script
 
 from onewrite_bench.failures import BenchError
-from onewrite_bench.paths import TOPOLOGY
 from onewrite_bench.topology.servers import Servers
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n"
@@ -117,12 +116,6 @@ def test_forward_proxy_forwards_and_tunnels(children: Children, tmp_path: Path) 
     with connect(servers.port("relay/proxy")) as sock:
         ask(sock, b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: x\r\n\r\n" % origin, b"\r\n\r\n")
         ask(sock, HEAD % b"/" + BODY)
-
-
-def test_a_helper_ends_with_its_input(children: Children) -> None:
-    child = children.start("origin", script(TOPOLOGY / "origin.py"))
-    child.stop()
-    assert child.ended()
 
 
 def test_a_helper_that_fails_says_why(children: Children) -> None:

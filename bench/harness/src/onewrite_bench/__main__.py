@@ -18,11 +18,10 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _publish(options: argparse.Namespace) -> int:
-    differ = write.publish(options.check)
-    for page in differ:
-        print(f"{page}: {'out of date: make -C bench publish' if options.check else 'written'}")
-    return 1 if differ and options.check else 0
+def _publish(_: argparse.Namespace) -> int:
+    for page in write.publish():
+        print(f"{page}: written")
+    return 0
 
 
 def main() -> int:
@@ -35,7 +34,6 @@ def main() -> int:
     jmh.add_arguments(commands.add_parser("jmh", help="Java's benchmarks, by JMH: the cost of a POST, and the stall"))
     stand.add_arguments(commands.add_parser("stand", help="start a frontend that stalls, to try things by hand"))
     publish = commands.add_parser("publish", help="RESULTS.md and the tables of the pages, from the kept results")
-    publish.add_argument("--check", action="store_true", help="write nothing; 1 when a page is out of date")
     publish.set_defaults(run=_publish)
     options = parser.parse_args()
     # Both end the helpers as well. A shell starts background jobs with SIGINT ignored.

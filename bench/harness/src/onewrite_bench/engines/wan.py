@@ -42,10 +42,7 @@ def wan(scenario: Scenario, directory: Path, console: Console, run: Run) -> None
     run.skipped = why_not()
     if run.skipped:
         return
-    distances: list[dict[str, Any]] = [dict(entry) for entry in scenario.parameters.distances]
-    if os.environ.get("RTT"):
-        distances[0]["rtt_ms"] = float(os.environ["RTT"])
-    for number, distance in enumerate(distances):
+    for number, distance in enumerate(scenario.parameters.distances):
         if run.skipped is None:
             with Children(directory / str(number)) as helpers:
                 _at_distance(scenario, helpers, directory / str(number), console, run, distance)

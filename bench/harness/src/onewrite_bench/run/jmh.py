@@ -37,7 +37,6 @@ SHORT = ("-wi", "0", "-i", "2", "-r", "50ms")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", nargs="*", help=f"default: all of {', '.join(report.BENCHMARKS)}")
-    parser.add_argument("--rounds", type=int, help="default: those of the benchmark")
     parser.add_argument("--short", action="store_true", help="one short fork of two variants, to test the harness")
     parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="the folder of jmh.json")
     parser.add_argument("--costs", type=Path, metavar="DIR", help="write results.json for the table of costs there")
@@ -62,7 +61,7 @@ def _run(options: argparse.Namespace) -> int:
             if options.short:
                 variants = benchmark.variants[0], benchmark.variants[-1]
                 benchmark = replace(benchmark, variants=variants, options=SHORT, warm=102, rounds=1)
-            for number in range(options.rounds or benchmark.rounds):
+            for number in range(benchmark.rounds):
                 console.line(f"jmh: {name}, round {number + 1}")
                 found.add(name, _round(name, benchmark, number, raw, servers, children))
     found.seconds = round(time.monotonic() - began)
