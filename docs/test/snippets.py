@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
+from onewrite_lab.servers.children import Children
+from onewrite_lab.servers.haproxy import HAProxy
 from onewrite_lab.tap import Answer, Exchange, Script, Tap
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -199,3 +202,33 @@ def exchanges(
     posts = counted(tap)
     assert len(posts) == TIMES
     return printed, posts
+
+
+#: The frontend `stalls` waits for the body of a request.
+HAPROXY = """
+defaults
+    mode http
+    timeout connect 10s
+    timeout client 30s
+    timeout server 30s
+frontend waits
+    bind fd@${FD_STALLS}
+    option http-buffer-request
+    default_backend origin
+frontend plain
+    bind fd@${FD_CURED}
+    default_backend origin
+backend origin
+    server origin 127.0.0.1:${ORIGIN_PORT}
+"""
+
+
+@contextlib.contextmanager
+def haproxy_ports(origin: int, folder: Path) -> Iterator[Mapping[str, int]]:
+    """The ports of a real HAProxy's frontends before the origin."""
+    if not shutil.which("haproxy"):
+        pytest.skip("haproxy is not installed")
+    configuration = folder / "haproxy.cfg"
+    configuration.write_text(HAPROXY)
+    with Children(folder) as children:
+        yield HAProxy(children, configuration, {"ORIGIN_PORT": str(origin)}).ports

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 from onewrite_lab import certificates
 from onewrite_lab.probe import Probe, request_pieces
-from onewrite_lab.servers.children import Children
-from onewrite_lab.servers.haproxy import HAProxy
 from onewrite_lab.tap import Tap
-from snippets import ROOT, TIMES, blocks, exchanges
+from snippets import ROOT, TIMES, blocks, exchanges, haproxy_ports
 
 PAGE = ROOT / "docs" / "cures.md"
 CURES = blocks("cure", PAGE)
@@ -49,24 +47,6 @@ def test_the_marked_lines_end_the_stall(name: str, language: str, code: str, tmp
     assert cured < SHARE * stalled, (cured, stalled)
 
 
-HAPROXY = """
-defaults
-    mode http
-    timeout connect 10s
-    timeout client 30s
-    timeout server 30s
-frontend waits
-    bind fd@${FD_STALLS}
-    option http-buffer-request
-    default_backend origin
-frontend plain
-    bind fd@${FD_CURED}
-    default_backend origin
-backend origin
-    server origin 127.0.0.1:${ORIGIN_PORT}
-"""
-
-
 def split_post_ns(port: int, *, nodelay: bool) -> float:
     """The median time of POSTs that leave in two writes, a moment apart, as on a network."""
     pieces = request_pieces(f"http://127.0.0.1:{port}/", b"x" * 200, writes=2)
@@ -76,12 +56,7 @@ def split_post_ns(port: int, *, nodelay: bool) -> float:
 
 @pytest.mark.nightly
 def test_without_a_rule_that_waits_for_the_body_haproxy_does_not_stall(tmp_path: Path) -> None:
-    if not shutil.which("haproxy"):
-        pytest.skip("haproxy is not installed")
-    configuration = tmp_path / "haproxy.cfg"
-    configuration.write_text(HAPROXY)
-    with Tap() as origin, Children(tmp_path) as children:
-        ports = HAProxy(children, configuration, {"ORIGIN_PORT": str(origin.port)}).ports
+    with Tap() as origin, haproxy_ports(origin.port, tmp_path) as ports:
         assert split_post_ns(ports["cured"], nodelay=False) < SHARE * split_post_ns(ports["stalls"], nodelay=False)
 
 

@@ -17,10 +17,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from onewrite_bench.failures import BenchError
-from onewrite_bench.topology.places import Places
-from onewrite_lab.servers.children import Children
-from snippets import LINE, ROOT, SHORT_LIVED, classes
+from onewrite_lab.tap import Answer, Script, Tap
+from snippets import LINE, ROOT, SHORT_LIVED, classes, haproxy_ports
 
 TIMES = 20
 DEADLINE_S = 120
@@ -29,12 +27,9 @@ DEADLINE_S = 120
 @pytest.fixture(scope="module")
 def haproxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a HAProxy frontend that waits for the body: a split POST stalls there."""
-    folder = tmp_path_factory.mktemp("haproxy")
-    with Children(folder) as children:
-        try:
-            yield Places(children, {"haproxy": "post-stall.cfg"}, folder).port("haproxy/http-buffer-request")
-        except BenchError as missing:
-            pytest.skip(str(missing))
+    with Tap(Script(answers=[Answer(body={"text": "{}"})])) as origin:
+        with haproxy_ports(origin.port, tmp_path_factory.mktemp("haproxy")) as ports:
+            yield ports["stalls"]
 
 
 def program(name: str) -> str:

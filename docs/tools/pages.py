@@ -35,7 +35,10 @@ GENERATED = re.compile(r"<!-- (?:measured:)?([\w:-]+?)(?::begin)? -->\n(.*?)<!--
 DEFINED = "(?:1|20|30|35|40|44|48|50|200) ms"
 FIGURE = re.compile(rf"(?<![\w.])(?!{DEFINED})\d[\d.,]* ?(?:ms|µs|%|×)(?!\w)")
 #: A command, a page or file with results, a standard, an issue, the date of a measurement, a setting.
-SOURCE = re.compile(r"`make |bench/|RESULTS\.md|measured|rules|RFC \d|#\d{3}|\d{4}-\d\d-\d\d|`onewrite \w|[Dd]efault|limit|option|within|void if")
+SOURCE = re.compile(
+    r"`make |bench/|RESULTS\.md|measured|rules|RFC \d|#\d{3}|\d{4}-\d\d-\d\d|"
+    r"`onewrite \w|[Dd]efault|limit|option|within|void if"
+)
 #: Results, and requirements, which set their figures.
 WITHOUT_SOURCE = re.compile(r"(^|/)(COMPLIANCE|RESULTS)\.md$|^spec/")
 
