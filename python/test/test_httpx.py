@@ -258,8 +258,13 @@ def test_cancelling(runtime: str, library: typing.Any, recorded: list[onewrite.R
 
         def use(client: typing.Any) -> typing.Any:
             async def main() -> None:
-                with anyio.move_on_after(0.2):
-                    await client.get(f"http://127.0.0.1:{deaf.getsockname()[1]}/")
+                async with anyio.create_task_group() as group:
+                    group.start_soon(client.get, f"http://127.0.0.1:{deaf.getsockname()[1]}/")
+                    sock, _ = await anyio.to_thread.run_sync(deaf.accept)
+                    await anyio.to_thread.run_sync(sock.recv, 65536)
+                    await anyio.sleep(0.05)  # its task has had turns to write on
+                    group.cancel_scope.cancel()
+                sock.close()
                 assert client._transport._pool.connections == []
 
             return main()
@@ -402,15 +407,20 @@ def test_mocks(library: typing.Any, recorded: list[onewrite.Record]) -> None:
 def test_a_busy_event_loop_is_the_clients_wait(
     library: typing.Any, tap: typing.Any, recorded: list[onewrite.Record]
 ) -> None:
-    server = tap(lambda peer, seen: (time.sleep(0.03), peer.send(reply()))[1])
+    go_on, answered = threading.Semaphore(1), threading.Semaphore(0)
+    server = tap(lambda peer, seen: (go_on.acquire(), peer.send(reply()), answered.release())[2])
 
     async def main() -> None:
         async with library.AsyncClient(trust_env=False) as client:
             await client.get(server.url())
+            answered.acquire()
             sending = asyncio.ensure_future(client.get(server.url()))
             while len(server.seen) < 2:
-                await asyncio.sleep(0.001)
-            time.sleep(0.15)
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.05)  # it is written to its end
+            go_on.release()
+            answered.acquire()
+            time.sleep(0.3)
             await sending
 
     asyncio.run(main())

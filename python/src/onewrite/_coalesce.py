@@ -7,7 +7,7 @@ body cannot block and runs no code of the caller. Any other head leaves at once,
 
 from __future__ import annotations
 
-import http.client
+import functools
 import io
 import time
 import typing
@@ -20,10 +20,6 @@ from ._record import Line
 #: The most bytes that are joined: the plaintext of one TLS record (RFC 8446, 5.1).
 LIMIT = 16384
 
-#: Keywords of ``request`` in urllib3 2.x, and what stands for one that was not given.
-_OPTIONS = ("chunked", "preload_content", "decode_content", "enforce_content_length")
-_UNSET: typing.Final = object()
-
 _BUFFERS = frozenset((bytes, bytearray, memoryview))
 _PIECES = _BUFFERS | {str}
 #: Packages whose sockets take a view of a body: no copy. A class of the user may rely on what urllib3 passes.
@@ -32,8 +28,8 @@ _TAKE_VIEWS = frozenset(("socket", "ssl", "socks", "gevent", "eventlet", "urllib
 #: The connections whose head may be held. uninstall() waits for them.
 holding: set[Link] = set()
 
-#: What stands below our send(); None for http.client's, which is looked up at each call.
-_send_below: Function | None = None
+#: What stands below our send().
+_send_below: Function
 
 
 def _is_in_memory(body: typing.Any) -> bool:
@@ -43,9 +39,9 @@ def _is_in_memory(body: typing.Any) -> bool:
 
 
 def request(stock: Function) -> Function:
-    """Wrap ``HTTPConnection.request`` and, in urllib3 1.26, ``request_chunked``: the borders of a request.
+    """Wrap ``HTTPConnection.request``: the borders of a request.
 
-    Each keyword of the pool's is named: passing on ``**kwargs`` would cost a third of what a request costs here.
+    Each keyword of urllib3 2 is named: to pass on ``**options`` would double what a request costs here.
     """
 
     def request(
@@ -55,44 +51,34 @@ def request(stock: Function) -> Function:
         body: typing.Any = None,
         headers: typing.Any = None,
         *,
-        chunked: typing.Any = _UNSET,
-        preload_content: typing.Any = _UNSET,
-        decode_content: typing.Any = _UNSET,
-        enforce_content_length: typing.Any = _UNSET,
-        **more: typing.Any,
+        chunked: typing.Any = False,
+        preload_content: typing.Any = True,
+        decode_content: typing.Any = True,
+        enforce_content_length: typing.Any = True,
+        **others: typing.Any,
     ) -> None:
+        call = functools.partial(stock, **others) if others else stock
         link = getattr(self, "_onewrite", None)  # uninstall() may have taken the class's away
         if link is None or link.owner != id(self):
             link = link_of(self)
         record, scope, line = link.record, link.scope, link.line
         if record is None:
             line.idle_since = 0  # nobody takes the time at which this request ends
-        if line.nodelay is not scope.nodelay and self.sock is link.sock is not None:  # open since before install()
+        if line.nodelay is not scope.is_active and self.sock is link.sock is not None:  # open since before install()
             _ensure_nodelay(self, link)
         # A request without a body is one write already.
         hold = (
-            body is not None and scope.coalesce and link.calls_send and (type(body) in _PIECES or _is_in_memory(body))
+            body is not None and scope.is_active and link.calls_send and (type(body) in _PIECES or _is_in_memory(body))
         )
         try:
             try:
                 if hold:
                     holding.add(link)
-                    link.held = b"" if scope.coalesce else None  # asked again: see uninstall()
-                if (
-                    chunked is _UNSET
-                    or preload_content is _UNSET
-                    or decode_content is _UNSET
-                    or enforce_content_length is _UNSET
-                    or more
-                ):  # called by somebody else than a pool of urllib3 2.x
-                    options = (chunked, preload_content, decode_content, enforce_content_length)
-                    more |= {name: value for name, value in zip(_OPTIONS, options, strict=True) if value is not _UNSET}
-                    stock(self, method, url, body, headers, **more)
-                else:
-                    stock(
-                        self, method, url, body, headers, chunked=chunked, preload_content=preload_content,
-                        decode_content=decode_content, enforce_content_length=enforce_content_length,
-                    )  # fmt: skip
+                    link.held = b"" if scope.is_active else None  # asked again: see uninstall()
+                call(
+                    self, method, url, body, headers, chunked=chunked, preload_content=preload_content,
+                    decode_content=decode_content, enforce_content_length=enforce_content_length,
+                )  # fmt: skip
             finally:
                 if hold:
                     held, link.held = link.held, None
@@ -113,13 +99,25 @@ def request(stock: Function) -> Function:
     return request
 
 
+def request_of_1(stock: Function) -> Function:
+    """Wrap ``request`` and ``request_chunked`` of urllib3 1.26, which have no such keywords."""
+
+    def call(
+        self: typing.Any, method: str, url: str, body: typing.Any, headers: typing.Any, *, chunked: object,
+        preload_content: object, decode_content: object, enforce_content_length: object, **others: typing.Any,
+    ) -> None:  # fmt: skip
+        stock(self, method, url, body, headers, **others)
+
+    return request(call)
+
+
 def send(stock: Function) -> Function:
     """Wrap ``send``, which urllib3's HTTPConnection inherits from http.client. It sees each new socket first.
 
     It is not wrapped in http.client, whose other users are none of ours; a tracer may do so at any time.
     """
     global _send_below
-    _send_below = None if getattr(stock, "inherited", None) is stock else stock
+    _send_below = stock
 
     def send(self: typing.Any, data: typing.Any) -> None:
         link = getattr(self, "_onewrite", None) or link_of(self)
@@ -164,7 +162,7 @@ def connected(stock: Function) -> Function:
     def _new_conn(self: typing.Any) -> typing.Any:
         sock = stock(self)
         link = link_of(self)
-        if link.scope.nodelay:
+        if link.scope.is_active:
             set_nodelay(sock, self.socket_options)
         link.is_prepared = True
         return sock
@@ -178,26 +176,23 @@ def _see_socket(conn: typing.Any, link: Link, is_new: bool) -> None:
     # How many requests a connection that was open before install() has carried is not known.
     link.line = Line(tcp_socket(conn.sock), 0 if is_new else None)
     if link.is_prepared:
-        link.line.nodelay = link.scope.nodelay
+        link.line.nodelay = link.scope.is_active
     else:
         _ensure_nodelay(conn, link)
 
 
 def _ensure_nodelay(conn: typing.Any, link: Link) -> None:
-    link.line.nodelay = link.scope.nodelay
-    if link.scope.nodelay:
+    link.line.nodelay = link.scope.is_active
+    if link.scope.is_active:
         set_nodelay(conn.sock, conn.socket_options)
 
 
 def _write(conn: typing.Any, link: Link, data: typing.Any) -> None:
-    """Write *data* as http.client does."""
+    """Write *data* as urllib3 does."""
     record = link.record
     if record is not None and not record.request_start:
         record.begin_write(link.line)
-    if _send_below is None:
-        http.client.HTTPConnection.send(conn, data)
-    else:
-        _send_below(conn, data)
+    _send_below(conn, data)
     if record is None:
         return
     record.request_end = time.monotonic_ns()

@@ -31,7 +31,7 @@ QUICKACK = _flag("ONEWRITE_QUICKACK")
 class Scope:
     """What is done to the connections of one install(), or of one manager. Read for each request."""
 
-    __slots__ = ("coalesce", "hooks", "nodelay", "observe", "quickack")
+    __slots__ = ("hooks", "is_active", "observe", "quickack")
 
     def __init__(self) -> None:
         #: A tuple that is replaced, so that whoever iterates over it needs no lock.
@@ -44,7 +44,7 @@ class Scope:
 
     def switch_off(self) -> None:
         """Do nothing to requests from now on."""
-        self.coalesce = self.nodelay = self.quickack = self.observe = False
+        self.is_active = self.quickack = self.observe = False
 
     def switch_on(self, observe: bool | None, quickack: bool | None) -> None:
         """Turn on what the arguments say; None stands for the environment's value."""
@@ -52,8 +52,8 @@ class Scope:
             if value is not None and not isinstance(value, bool):
                 raise TypeError(f"{name} must be True or False, not {value!r}")
         self.observe = OBSERVE if observe is None else observe
-        self.coalesce = self.nodelay = not (self.observe or DISABLED)
-        self.quickack = self.coalesce and (QUICKACK if quickack is None else quickack)
+        self.is_active = not self.observe
+        self.quickack = self.is_active and (QUICKACK if quickack is None else quickack)
 
 
 #: That of install().

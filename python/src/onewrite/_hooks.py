@@ -34,6 +34,19 @@ class Hook:
         self.has_failed = False
 
 
+def added(hooks: tuple[Hook, ...], function: typing.Any) -> tuple[Hook, ...]:
+    """Return *hooks* with *function*, once. None is no hook."""
+    if function is None:
+        return hooks
+    hook = Hook(function)
+    return hooks if any(known.function == function for known in hooks) else (*hooks, hook)
+
+
+def removed(hooks: tuple[Hook, ...], function: typing.Any) -> tuple[Hook, ...]:
+    """Return *hooks* without *function*."""
+    return tuple(known for known in hooks if known.function != function)
+
+
 def call(hooks: tuple[Hook, ...], record: typing.Any) -> None:
     """Call each hook with *record*.
 

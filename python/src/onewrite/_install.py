@@ -42,14 +42,12 @@ def install(
         TypeError: a hook that cannot be called, or a switch that is no bool.
     """
     global _finder, _is_on
-    hook = None if on_timing is None else _hooks.Hook(on_timing)
     with _lock:
+        before = _is_on, installed.hooks
+        hooks = _hooks.added(installed.hooks, on_timing)
         if _config.DISABLED:
             return lambda: None
-        before = _is_on, installed.hooks
-        if hook is not None and all(known.function != on_timing for known in installed.hooks):
-            installed.hooks = (*installed.hooks, hook)
-        _is_on = True
+        _is_on, installed.hooks = True, hooks
         try:
             installed.switch_on(observe, quickack)
             if _finder is None:
@@ -64,7 +62,7 @@ def install(
 
     def remove() -> None:
         with _lock:
-            installed.hooks = tuple(known for known in installed.hooks if known.function != on_timing)
+            installed.hooks = _hooks.removed(installed.hooks, on_timing)
             if _is_on and _finder is None:
                 _apply()
 
@@ -151,8 +149,7 @@ def own_scope(
 ) -> Scope | None:
     """Return the scope of a manager of one's own, whose connections the functions of install() serve; None: stock."""
     scope = Scope()
-    if on_timing is not None:
-        scope.hooks = (_hooks.Hook(on_timing),)
+    scope.hooks = _hooks.added((), on_timing)
     scope.switch_on(observe, quickack)
     return kept(scope)
 

@@ -46,9 +46,7 @@ class Patch:
         def inherited(self: typing.Any, *args: typing.Any, **kwargs: typing.Any) -> typing.Any:
             return getattr(super(owner, self), name)(*args, **kwargs)
 
-        functools.update_wrapper(inherited, getattr(owner, name))
-        inherited.inherited = inherited  # type: ignore[attr-defined] # itself: wrappers copy attributes
-        return inherited
+        return functools.wraps(getattr(owner, name))(inherited)
 
     def undo(self) -> None:
         """Give the function back, unless somebody has wrapped ours."""

@@ -38,13 +38,11 @@ def _new_conn(stock: Function) -> Function:
 
 
 # send() before request(), which lets it hold; undone in the other order.
-_WIRE = [
-    Patch(HTTPConnection, "_new_conn", _coalesce.connected),
-    Patch(HTTPConnection, "send", _coalesce.send),
-    Patch(HTTPConnection, "request", _coalesce.request),
-]
-if _base_version.IS_1:  # in 2.x it calls request()
-    _WIRE.append(Patch(HTTPConnection, "request_chunked", _coalesce.request))
+_WIRE = [Patch(HTTPConnection, "_new_conn", _coalesce.connected), Patch(HTTPConnection, "send", _coalesce.send)]
+if _base_version.IS_1:
+    _WIRE += [Patch(HTTPConnection, name, _coalesce.request_of_1) for name in ("request", "request_chunked")]
+else:  # request_chunked() calls it
+    _WIRE.append(Patch(HTTPConnection, "request", _coalesce.request))
 _OWN = [Patch(pool, "_new_conn", _new_conn) for pool in (HTTPConnectionPool, HTTPSConnectionPool)]
 _TIMING = [
     Patch(HTTPConnection, "connect", _timing.connect),

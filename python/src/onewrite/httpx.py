@@ -19,7 +19,7 @@ import weakref
 
 from . import _config, _hooks, _imports, _kernel
 from ._config import Scope
-from ._hooks import BUSY, Hook, current
+from ._hooks import BUSY, current
 from ._patch import Function, Patch
 from ._record import DEFAULT_PORTS, Line, Record
 
@@ -235,17 +235,15 @@ def install(on_timing: typing.Callable[..., object] | None = None) -> typing.Cal
     Raises:
         TypeError: a hook that cannot be called.
     """
-    hook = None if on_timing is None else Hook(on_timing)
 
     def remove() -> None:
         with _lock:
-            _scope.hooks = tuple(known for known in _scope.hooks if known.function != on_timing)
+            _scope.hooks = _hooks.removed(_scope.hooks, on_timing)
 
     with _lock:
+        hooks = _hooks.added(_scope.hooks, on_timing)
         if not _config.DISABLED:
-            remove()
-            if hook is not None:
-                _scope.hooks = (*_scope.hooks, hook)
+            _scope.hooks = hooks
             for name in ("httpx", "httpx2"):
                 if name in sys.modules or name not in _finders:
                     _finders[name] = _imports.when_imported(name, functools.partial(_patch, name))
