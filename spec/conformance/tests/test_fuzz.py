@@ -21,7 +21,7 @@ KINDS = ("bytes", "file", "form", "memory_file", "multipart", "stream", "text")
 CAN = frozenset({*(f"body:{kind}" for kind in KINDS), "concurrency", "informational", "proxy_forward", "proxy_connect"})
 
 
-@settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(scenarios(CAN))
 def test_a_scenario_is_a_valid_case(raw: dict[str, Any]) -> None:
     case = {"of": "SAME-1", "name": "random", "title": "A random scenario", **raw}

@@ -14,13 +14,12 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import jsonschema
-import yaml
 from onewrite_lab.tap.answers import expand
 from onewrite_lab.tap.exchange import Exchange
 
 from onewrite_conformance.checks.seen import Observation, Sample
 from onewrite_conformance.checks.verdict import either, matches
-from onewrite_conformance.contract.places import SCHEMAS, SPEC
+from onewrite_conformance.contract.places import SCHEMAS, SPEC, read_yaml
 
 __all__ = [
     "anywhere_problems",
@@ -42,7 +41,7 @@ Record = dict[str, Any]
 
 @lru_cache(maxsize=1)
 def _model() -> dict[str, Any]:
-    model: dict[str, Any] = yaml.safe_load((SPEC / "events.yaml").read_text())
+    model: dict[str, Any] = read_yaml((SPEC / "events.yaml").read_text())
     return model
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from onewrite_conformance.contract.places import CASES, SCHEMAS
+from onewrite_conformance.contract.places import CASES, SCHEMAS, read_yaml
 from onewrite_conformance.contract.requirements import Example, Requirement
 
 __all__ = [
@@ -36,7 +36,6 @@ EXAMPLE_REPEAT = 20
 LIMIT = 16384  # bytes up to which a client joins, where judge.yaml names no other
 OF_LIMIT = re.compile(r"(?:(\d+)/)?limit([+-]\d+)?")
 MERGED = ("request", "answer")  # keys of a group's item that are merged into the case and replace nothing
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml is built in
 
 
 class CaseError(Exception):
@@ -144,15 +143,18 @@ def within(path: str, pattern: str) -> bool:
     return path == pattern or path.startswith(pattern.rstrip("/") + "/") or fnmatchcase(path, pattern)
 
 
-@lru_cache(maxsize=1)
-def _schema() -> dict[str, Any]:
+@lru_cache
+def _validator(definition: str = "") -> Any:
+    """Of a whole file, or of one of its definitions."""
     schema: dict[str, Any] = json.loads((SCHEMAS / "case-v2.schema.json").read_text())
-    return schema
+    if definition:
+        schema = {"$ref": f"#/$defs/{definition}", "$defs": schema["$defs"]}
+    return jsonschema.Draft202012Validator(schema)
 
 
-def _faults(data: Any, schema: dict[str, Any], where: str) -> list[str]:
+def _faults(data: Any, validator: Any, where: str) -> list[str]:
     faults = []
-    for error in jsonschema.Draft202012Validator(schema).iter_errors(data):
+    for error in validator.iter_errors(data):
         deepest = jsonschema.exceptions.best_match([error]) or error
         place = "/".join(str(part) for part in deepest.absolute_path)
         faults.append(f"{where}: {place}: {deepest.message[:300]}")
@@ -170,7 +172,7 @@ def read_cases(files: list[Path]) -> list[Case]:
     faults: list[str] = []
     for path in files:
         try:
-            data = yaml.load(path.read_text(), Loader=LOADER)
+            data = read_yaml(path.read_text())
         except yaml.YAMLError as error:
             faults.append(f"{path.name}: {error}")
             continue
@@ -196,22 +198,18 @@ def read_cases(files: list[Path]) -> list[Case]:
 def _file_faults(data: Any, name: str) -> list[str]:
     """Schema faults, named by case id where there is one."""
     if not isinstance(data, dict) or not isinstance(data.get("cases"), list):
-        return _faults(data, _schema(), name) or [f"{name}: no cases"]
+        return _faults(data, _validator(), name) or [f"{name}: no cases"]
     frame = {key: value for key, value in data.items() if key != "cases"} | {"cases": []}
-    faults = _faults(frame, _schema(), name)
+    faults = _faults(frame, _validator(), name)
     for raw in data["cases"]:
         if isinstance(raw, dict) and "each" in raw:
-            faults += _faults(raw, _definition("group"), f"{name}: a group")
+            faults += _faults(raw, _validator("group"), f"{name}: a group")
     if faults:
         return faults
     for raw in _single(data["cases"]):
         label = raw.get("name", "?") if isinstance(raw, dict) else "?"
-        faults += _faults(raw, _definition("case"), f"{name}: {label}")
+        faults += _faults(raw, _validator("case"), f"{name}: {label}")
     return faults
-
-
-def _definition(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/$defs/{name}", "$defs": _schema()["$defs"]}
 
 
 def _single(raws: list[Any]) -> Iterator[Any]:
@@ -281,7 +279,7 @@ def example_case(example: Example) -> Case:
         "expect": expect,
     }
     raw |= {key: data[key] for key in ("needs", "schemes", "routes", "open", "server") if key in data}
-    faults = _faults(raw, _definition("case"), example.where)
+    faults = _faults(raw, _validator("case"), example.where)
     if faults:
         raise CaseError("\n".join(faults))
     case = case_of(raw, example.where)

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import yaml
 
-from onewrite_conformance.contract.places import SCHEMAS, SPEC
+from onewrite_conformance.contract.places import SCHEMAS, SPEC, read_yaml
 
 __all__ = ["footprint_faults"]
 
@@ -19,7 +19,7 @@ def footprint_faults(folder: Path = SPEC / "testdata" / "footprint") -> list[str
     faults = []
     for file in sorted(folder.glob("*.yaml")):
         try:
-            data = yaml.safe_load(file.read_text())
+            data = read_yaml(file.read_text())
         except yaml.YAMLError as error:
             faults.append(f"footprint/{file.name}: {error}")
             continue

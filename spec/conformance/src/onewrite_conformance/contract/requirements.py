@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from onewrite_conformance.contract.places import SPEC
+from onewrite_conformance.contract.places import SPEC, read_yaml
 
 __all__ = ["Example", "Requirement", "SpecError", "read_spec"]
 
@@ -69,7 +67,7 @@ def read_spec(folder: Path = SPEC) -> dict[str, Requirement]:
             if untestable := UNTESTABLE.search(part):
                 one.untestable = untestable[1]
             for number, text in enumerate(EXAMPLE.findall(part), 1):
-                data = yaml.safe_load(text)
+                data = read_yaml(text)
                 if not {"request", "bytes"} <= data.keys():
                     faults.append(f"{where}: a wire-example needs `request` and `bytes`")
                     continue
