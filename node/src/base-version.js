@@ -1,7 +1,7 @@
 /**
- * Which undici this is, and the two private names of it that are used: a client's function that makes its connections,
- * and the method of a pool or client that gets a request after its handler was brought into one style. Outside the
- * supported range, or where a name is missing, everything stays undici's, with one warning.
+ * The version of undici, and the two private names of it that are used: a client's function that makes its connections,
+ * and the method of a pool or client to which a request is passed after its handler was brought into one style.
+ * Outside the supported range, or where a name is missing, everything stays undici's, with one warning.
  */
 
 import * as undici from 'undici'

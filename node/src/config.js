@@ -32,7 +32,7 @@ const TRUE = ['1', 'true', 'yes', 'on']
 const FALSE = ['0', 'false', 'no', 'off', '']
 
 /**
- * Under this name `install()` passes the hooks of all its calls to its Agent, in the place of `onTiming`.
+ * Under this name `install()` passes the hooks of all its calls to its Agent, instead of `onTiming`.
  * @internal
  */
 export const kHooks = Symbol('onewrite hooks')
@@ -84,7 +84,7 @@ export function readOptions (options) {
 
 /**
  * @param {any} options undici reads those that an instance of a class inherits, or has as getters, too
- * @param {Record<string, unknown>} [others] in the place of some
+ * @param {Record<string, unknown>} [others] that replace some
  * @returns {any} a plain copy without ours
  */
 export function withoutOurs (options, others) {

@@ -62,9 +62,9 @@ export function errorKind (error) {
 /** @param {any} error @returns {ErrorKind | undefined} undefined: its cause may have a kind */
 function ownKind ({ code, name, message, syscall, cause }) {
   const text = String(message)
-  // The proxy refused the tunnel. undici gives this error the code of a program's abort.
+  // The proxy refused the tunnel. undici uses for this error the code of a program's abort.
   if (code === 'UND_ERR_ABORTED' && text.startsWith('Proxy response')) return 'connect'
-  // Node gives a peer that closes during the handshake the code of a reset.
+  // Node uses the code of a reset for a peer that closes during the handshake.
   if (code === 'ECONNRESET' && text.includes('before secure TLS connection')) return 'tls'
   if (name === 'TimeoutError') return 'timeout'
   // node:http puts the reason of an AbortSignal into `cause`.

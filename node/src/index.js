@@ -1,4 +1,4 @@
-/** onewrite: HTTP requests that leave in one write, at once, and say where their time went. */
+/** onewrite: HTTP requests that leave in one write, at once, with a record of where their time went. */
 
 export { Agent } from './undici/agent.js'
 export { clientFactory } from './undici/client.js'

@@ -7,30 +7,32 @@ import { warnOnce } from './errors.js'
 import { isGuarding } from './http/guard.js'
 import { hide } from './patch.js'
 import { hookFailures } from './timing/hooks.js'
-import { globalDispatchers, kInstalled, placeForOurs, restoreGlobalDispatchers, whyLeft } from './undici/global.js'
+import {
+  findReplacement, globalDispatchers, kInstalled, reasonToKeep, restoreGlobalDispatchers
+} from './undici/global.js'
 import { VERSION } from './version.js'
 
 /** @typedef {import('./undici/agent.js').AgentOptions} AgentOptions */
 
 /**
  * Ours, and what it stands in for.
- * @type {{agent: any, isTimed: boolean, place: import('./undici/global.js').Place,
+ * @type {{agent: any, isTimed: boolean, replacement: import('./undici/global.js').Replacement,
  *   before: {legacy: any, current: any}} | null}
  */
 let installed = null
-/** Why the global dispatcher was left in its place. @type {string | null} */
-let left = null
+/** The reason for which the global dispatcher was kept. @type {string | null} */
+let keptBecause = null
 /** The options of all calls of `install()`. @type {AgentOptions} */
 let options = {}
 /** The hooks of all calls of `install()`, read at the end of each request by every Agent that was installed. */
 const hooks = /** @type {import('./config.js').Hook[]} */ ([])
 
 /**
- * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too: an Agent in the place
- * of undici's default Agent, an EnvHttpProxyAgent in the place of the one of NODE_USE_ENV_PROXY. Any other dispatcher
- * stays, with one warning: the program chose it. `status()` says which.
+ * Makes a dispatcher of ours the global dispatcher of undici, which the runtime's fetch uses too. An Agent replaces
+ * undici's default Agent, and an EnvHttpProxyAgent the one of NODE_USE_ENV_PROXY. Any other dispatcher stays, with one
+ * warning: the program chose it. `status()` shows which.
  *
- * Called again, it adds its hook to those that are there, and its other options replace those that it names. With
+ * A second call adds its hook to those that are there, and its other options replace those that it names. With
  * `disabled: true`, or `ONEWRITE_DISABLED=true`, it is an `uninstall()`.
  * @param {AgentOptions} [added]
  * @returns {() => boolean} takes the hook of this call away, and no other; false: it is not there
@@ -47,25 +49,25 @@ export function install (added = {}) {
   }
   if (!isBaseSupported()) return none
   const current = isCurrent() ? installed : null
-  const place = current?.place ?? placeForOurs()
-  if ('found' in place) {
-    left = whyLeft(place.found)
-    warnOnce('ONEWRITE_DISPATCHER_LEFT', `onewrite leaves the global dispatcher as it is: ${left}`)
+  const replacement = current?.replacement ?? findReplacement()
+  if ('kept' in replacement) {
+    keptBecause = reasonToKeep(replacement.kept)
+    warnOnce('ONEWRITE_DISPATCHER_LEFT', `onewrite leaves the global dispatcher as it is: ${keptBecause}`)
     return none
   }
   // Each call has a hook of its own, so that the same function can be there twice.
   const hook = onTiming === null ? null : (/** @type {any} */ record) => onTiming(record)
   const isTimed = hook !== null || hooks.length > 0
   if (current === null || Object.keys(others).length > 0 || (isTimed && !current.isTimed)) {
-    const { Class, options: ofPlace } = place
+    const { Class, options: ofFormer } = replacement
     // It throws for a bad option of undici's. Nothing is changed then.
-    const agent = new Class({ ...ofPlace, ...all, ...(isTimed && { [kHooks]: hooks }) })
+    const agent = new Class({ ...ofFormer, ...all, ...(isTimed && { [kHooks]: hooks }) })
     hide(agent, kInstalled, true)
-    installed = { agent, isTimed, place, before: current?.before ?? globalDispatchers() }
+    installed = { agent, isTimed, replacement, before: current?.before ?? globalDispatchers() }
     undici.setGlobalDispatcher(agent)
   }
   options = all
-  left = null
+  keptBecause = null
   if (hook === null) return none
   hooks.push(hook)
   return () => {
@@ -86,7 +88,7 @@ export function uninstall () {
   if (isOurs && installed !== null) restoreGlobalDispatchers(installed.before)
   options = {}
   hooks.length = 0
-  installed = left = null
+  installed = keptBecause = null
   return isOurs
 }
 
@@ -95,7 +97,7 @@ function isCurrent () {
 }
 
 /**
- * What is patched or wrapped, with which options, and what is off for which reason.
+ * The patches, the options, and the reason where something is off.
  * @typedef {object} Status
  * @property {string} version of this package
  * @property {boolean} enabled false: everything is as without this package
@@ -105,7 +107,7 @@ function isCurrent () {
  * @property {string} runtime
  * @property {Record<string, string>} patches each thing that is changed: `on`, or why it is not
  * @property {{disabled: boolean, observe: boolean}} options of `install()`; without it, of the environment
- * @property {number} hooks how many hooks `install()` was given
+ * @property {number} hooks how many hooks were added by `install()`
  * @property {number} hookErrors how many hooks have failed
  */
 
@@ -136,7 +138,7 @@ export function status () {
 }
 
 function stateOfFetch () {
-  if (left !== null) return `left as it is: ${left}`
+  if (keptBecause !== null) return `left as it is: ${keptBecause}`
   if (installed === null) return 'not installed'
   return isCurrent() ? 'on' : 'another dispatcher was set since'
 }

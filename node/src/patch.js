@@ -1,4 +1,4 @@
-/** What one object gets, such as a socket: marks and methods. Its class stays as it is. */
+/** Hidden properties and replaced methods of one object, such as a socket. Its class stays as it is. */
 
 /**
  * Sets a property that is not enumerable, so that programs which copy or print the object do not see it.
@@ -10,7 +10,7 @@ export function hide (target, key, value) {
 }
 
 /**
- * Removes a method that stands in the place of another.
+ * Removes a method of ours that replaces another.
  * @param {any} target @param {string} name @param {Function} ours @param {Function} original
  * @returns {boolean} false: a method of others stands on ours, so ours stays
  */

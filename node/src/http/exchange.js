@@ -11,7 +11,7 @@ import { hide, unpatch } from '../patch.js'
 import { Connection } from '../timing/connection.js'
 import { Exchange } from '../timing/record.js'
 
-/** On a request and its response: the exchange. */
+/** On a request: the exchange. */
 const kExchange = Symbol('onewrite exchange')
 /** On a socket: its connection. */
 const kConnection = Symbol('onewrite connection')
@@ -37,7 +37,7 @@ export class HttpExchange extends Exchange {
 
   /**
    * @param {import('../config.js').Hook[]} hooks
-   * @param {any} request that an agent has just been given
+   * @param {any} request that was just passed to an agent
    * @param {any} options
    */
   constructor (hooks, request, options) {
@@ -49,7 +49,7 @@ export class HttpExchange extends Exchange {
     subscribed = true
   }
 
-  /** @param {any} socket that the request has been given */
+  /** @param {any} socket that was assigned to the request */
   assigned (socket) {
     // One that the request's own option `createConnection` made.
     if (socket[kConnection] === undefined) followSocket(socket, new Connection('', socket.encrypted === true))
@@ -67,7 +67,6 @@ export class HttpExchange extends Exchange {
     if (this.#request === null) return
     this.#response = response
     this.head(response.statusCode)
-    hide(response, kExchange, this)
     // A listener for 'data' would start the flow before the program wants it.
     hide(response, 'push', push)
   }
@@ -119,9 +118,7 @@ export class HttpExchange extends Exchange {
     request.off('socket', onSocket).off('prefinish', onPrefinish).off(errorMonitor, onError).off('close', onClose)
     request.socket?.off('timeout', onTimeout)
     delete request[kExchange]
-    if (response === null) return
-    delete response[kExchange]
-    unpatch(response, 'push', push, Object.getPrototypeOf(response).push)
+    if (response !== null) unpatch(response, 'push', push, Object.getPrototypeOf(response).push)
   }
 }
 
@@ -138,9 +135,9 @@ function onClose () { this[kExchange].closed() }
 /** @this {any} the socket */
 function onTimeout () { this[kConnection].timedOut = true }
 
-/** In the place of a response's own. @this {any} @param {any} chunk @param {any} encoding */
+/** Replaces that of a response. @this {any} @param {any} chunk @param {any} encoding */
 function push (chunk, encoding) {
-  const exchange = this[kExchange]
+  const exchange = this.req?.[kExchange]
   if (chunk === null) exchange?.lastByte()
   else if (exchange !== undefined) exchange.bytesReceived += chunk.length
   return Object.getPrototypeOf(this).push.call(this, chunk, encoding)

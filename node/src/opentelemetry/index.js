@@ -13,7 +13,7 @@ import { VERSION } from '../version.js'
 const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING')
 /** Spans of the work that makes a request. It may make many, so such a span gets no attributes of one. */
 const NOT_OURS = new Set([SpanKind.SERVER, SpanKind.CONSUMER])
-/** What a span gets, under these names after `onewrite.`. */
+/** Attributes of a span, under these names after `onewrite.`. */
 const OF_SPAN = /** @type {const} */ (['queueNs', 'dnsNs', 'connectNs', 'tlsNs', 'sendNs', 'waitNs', 'receiveNs',
   'totalNs', 'reused', 'connId', 'connRequests', 'proxy'])
 /**

@@ -3,14 +3,11 @@
 // Imported, because the global `process` is a getter that costs as much as reading the clock.
 import { hrtime } from 'node:process'
 
-// The function itself, because tests fake the class.
-const { now } = Date
+/** The wall clock in ms since 1970. The function itself, because tests fake the class. @internal */
+export const { now: unixMs } = Date
 
 /** @internal @returns {number} integer ns */
 export function nowNs () {
   const time = hrtime()
   return time[0] * 1e9 + time[1]
 }
-
-/** @internal @returns {number} the wall clock, ns since 1970, in whole ms */
-export function unixNs () { return now() * 1e6 }

@@ -1,4 +1,4 @@
-/** Calls the program's hooks with finished records. What a hook throws is swallowed, counted and reported once. */
+/** Calls the program's hooks with finished records. An error of a hook is swallowed, counted and reported once. */
 
 import { warnOnce } from '../errors.js'
 
@@ -8,7 +8,7 @@ let failures = 0
 /** A hook is on the stack: a request that it sends has no record, or an exporter would never end. @internal */
 export let isHookRunning = false
 /** Its reactions run when the present call has returned. `queueMicrotask()` would make an AsyncResource for each. */
-const settled = Promise.resolve()
+const resolved = Promise.resolve()
 
 /** @returns {number} how many hooks have failed in this thread */
 export function hookFailures () { return failures }
@@ -21,7 +21,7 @@ export function hookFailures () { return failures }
  * @param {import('node:async_hooks').AsyncResource} scope of the request, in whose asynchronous context they run
  */
 export function callHooksLater (hooks, record, scope) {
-  settled.then(() => scope.runInAsyncScope(callHooks, null, hooks, record))
+  resolved.then(() => scope.runInAsyncScope(callHooks, null, hooks, record))
 }
 
 /** @param {Hook[]} hooks @param {any} record */

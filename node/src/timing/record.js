@@ -6,7 +6,7 @@
 
 import { AsyncResource } from 'node:async_hooks'
 import { errorKind } from '../errors.js'
-import { nowNs, unixNs } from './clock.js'
+import { nowNs, unixMs } from './clock.js'
 import { callHooksLater } from './hooks.js'
 
 /** @typedef {import('../errors.js').ErrorKind} ErrorKind */
@@ -23,7 +23,7 @@ import { callHooksLater } from './hooks.js'
 const PHASES = ['queue', 'dns', 'connect', 'tls', 'send', 'wait', 'receive']
 
 /**
- * The record of one request (spec/events.yaml). Times are integer nanoseconds. What did not happen is undefined.
+ * The record of one request (spec/events.yaml). Times are integer nanoseconds, undefined for phases without a time.
  */
 export class TimingRecord {
   method = ''
@@ -37,7 +37,7 @@ export class TimingRecord {
   errorKind = undefined
   /** The phase in which it failed. @type {Phase | undefined} */
   errorPhase = undefined
-  /** 1, 2, … of a request that undici 8's RetryAgent sends again. @type {number | undefined} */
+  /** 1, 2, … of a request that undici 8's RetryAgent sends a second time. @type {number | undefined} */
   resend = undefined
   /** Number of the connection, unique in this thread. @type {number | undefined} */
   connId = undefined
@@ -61,7 +61,7 @@ export class TimingRecord {
   connectNs = undefined
   /** TLS handshake. @type {number | undefined} */
   tlsNs = undefined
-  /** From the connection at hand until the socket had taken the last byte. @type {number | undefined} */
+  /** From the connection at hand until the kernel had accepted the last byte. @type {number | undefined} */
   sendNs = undefined
   /** From there until the first byte of the final answer was read; node:http: its head. @type {number | undefined} */
   waitNs = undefined
@@ -73,7 +73,7 @@ export class TimingRecord {
   /** Clock of `process.hrtime()` at the start. */
   startedAtMonoNs = 0
 
-  /** What happened when, in order; times of the clock of `process.hrtime()`. @returns {[EventName, number][]} */
+  /** Each event and its time, in order, by the clock of `process.hrtime()`. @returns {[EventName, number][]} */
   get events () { return [] }
 
   /** The record for `JSON.stringify()`, with the snake_case names that all languages share. */
@@ -99,7 +99,7 @@ export class TimingRecord {
       (resend === undefined ? '' : `; resend ${resend}`)
   }
 
-  /** What `console.log()` shows. */
+  /** Called by `console.log()`. */
   [Symbol.for('nodejs.util.inspect.custom')] () { return this.toString() }
 }
 
@@ -119,7 +119,7 @@ export class Exchange extends TimingRecord {
   #endNs = 0
   /** The base library has passed the whole request to the socket. */
   #passed = false
-  /** What the socket had been given before; -1: its bytes are not of this request alone. */
+  /** Bytes that were written to the socket before; -1: its bytes are not of this request alone. */
   #bytesBefore = -1
   /** Until the end. @type {Connection | null} */
   #connection = null
@@ -133,7 +133,7 @@ export class Exchange extends TimingRecord {
    * @param {string} origin as the program gave it
    * @param {string} path or a whole URL, for a proxy that forwards
    * @param {AsyncResource} [scope] has the asynchronous context of the program's call, in which the hooks run. A new
-   *   one needs no destroy: the garbage collector tells context managers of its end.
+   *   one needs no destroy: the garbage collector reports its end to context managers.
    */
   constructor (hooks, method, origin, path, scope = new AsyncResource('OnewriteRequest')) {
     super()
@@ -142,14 +142,14 @@ export class Exchange extends TimingRecord {
     this.#path = path
     this.#scope = scope
     this.method = method
-    this.startedAtUnixNs = unixNs()
+    this.startedAtUnixNs = unixMs() * 1e6
     this.startedAtMonoNs = nowNs()
   }
 
   /**
    * It is about to be written, or was passed to a socket that has just connected.
    * @param {Connection | null} connection null: it is not known
-   * @param {number} [bytesBefore] that its socket was given for others
+   * @param {number} [bytesBefore] that were written to its socket for others
    */
   acquired (connection, bytesBefore = connection?.socket.bytesWritten) {
     if (this.#endNs !== 0) return
@@ -180,7 +180,7 @@ export class Exchange extends TimingRecord {
     this.#passed = true
     if (this.#connection === null) return
     const { socket } = this.#connection
-    // What the kernel does not take at once it has taken when the socket drains.
+    // Bytes that the kernel does not accept at once are accepted when the socket drains.
     if (socket.writableNeedDrain) socket.once('drain', () => this.#sent())
     else this.#sent()
   }

@@ -1,6 +1,6 @@
 /**
- * undici's Client, which is one connection to one origin. What undici's documented option `factory` gets is made here:
- * clients with the same options and a wrapped connector, and pools of them.
+ * undici's Client, which is one connection to one origin. The functions for undici's documented option `factory` are
+ * here. They make clients with the same options and a wrapped connector, and pools of them.
  */
 
 import * as undici from 'undici'
@@ -61,7 +61,7 @@ function onDisconnect () {
   this[kSocket] = null
 }
 
-/** A client that tells each exchange which client carries it. @type {any} */
+/** A client that sets itself as the client of each exchange that it carries. @type {any} */
 const TimedClient = class extends WiredClient {
   /** @param {any} opts @param {any} handler */
   [kDispatch] (/** @type {any} */ opts, /** @type {any} */ handler) {

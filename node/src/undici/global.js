@@ -1,6 +1,6 @@
 /**
  * The global dispatcher, which fetch and every undici call without a dispatcher use. undici's own default is replaced.
- * What else the program has chosen stays.
+ * Any other dispatcher of the program stays.
  */
 
 import http from 'node:http'
@@ -9,9 +9,9 @@ import { hasControllers, privateSymbol } from '../base-version.js'
 import { Agent } from './agent.js'
 import { EnvHttpProxyAgent } from './proxy-agent.js'
 
-/** What undici up to 7 reads. @internal */
+/** Read by undici up to 7. @internal */
 export const LEGACY = Symbol.for('undici.globalDispatcher.1')
-/** What undici 8 reads. @internal */
+/** Read by undici 8. @internal */
 export const CURRENT = Symbol.for('undici.globalDispatcher.2')
 /** On the Agent of `install()`, of any copy of this package. @internal */
 export const kInstalled = Symbol.for('onewrite.installed')
@@ -35,23 +35,23 @@ export function restoreGlobalDispatchers ({ legacy, current }) {
 }
 
 /**
- * @typedef {object} Place
- * @property {typeof Agent | typeof EnvHttpProxyAgent} Class ours that stands in for the global dispatcher
+ * @typedef {object} Replacement
+ * @property {typeof Agent | typeof EnvHttpProxyAgent} Class ours that replaces the global dispatcher
  * @property {object} options of undici's, which the dispatcher has
  */
 
-/** @internal @returns {Place | {found: any}} `found`: the dispatcher that stays */
-export function placeForOurs () {
+/** @internal @returns {Replacement | {kept: any}} `kept`: the dispatcher that stays */
+export function findReplacement () {
   const { legacy, current } = globalDispatchers()
   const { proxyEnv } = /** @type {any} */ (http.globalAgent).options
-  // NODE_USE_ENV_PROXY. A program may also give Node proxies of its own; those stay.
+  // NODE_USE_ENV_PROXY. A program may also set proxies of its own for Node; those stay.
   const isFromEnv = proxyEnv !== undefined && proxyEnv === process.env
   const isNodesProxy = (/** @type {any} */ dispatcher) => isFromEnv && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
     !(undici.EnvHttpProxyAgent && dispatcher instanceof undici.EnvHttpProxyAgent)
   // undici 8 sets both, one of them wrapped for older versions.
   const chosen = [current, legacy].filter((dispatcher) => dispatcher !== undefined && !isWrapper(dispatcher))
-  const found = chosen.find((dispatcher) => !isDefault(dispatcher) && !isNodesProxy(dispatcher))
-  if (found !== undefined) return { found }
+  const kept = chosen.find((dispatcher) => !isDefault(dispatcher) && !isNodesProxy(dispatcher))
+  if (kept !== undefined) return { kept }
   const bundled = Number.parseInt(process.versions.undici ?? '', 10)
   // When undici 8 is loaded, it replaces the dispatcher that Node set from the environment.
   const isLost = isFromEnv && hasControllers && bundled < 8
@@ -101,8 +101,8 @@ function isDefault (dispatcher) {
   return names.every((name) => dispatcher[options][name] === plain[options][name])
 }
 
-/** @internal @param {any} dispatcher that stays @returns {string} why, and what to use */
-export function whyLeft (dispatcher) {
+/** @internal @param {any} dispatcher that stays @returns {string} the reason, and the class to use */
+export function reasonToKeep (dispatcher) {
   const name = String(classOf(dispatcher)?.name || 'unknown')
   if (dispatcher?.[kInstalled] === true) return 'another copy of onewrite is installed in this process'
   const ours = ['ProxyAgent', 'EnvHttpProxyAgent'].includes(name) ? name : 'Agent'

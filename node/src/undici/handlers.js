@@ -15,40 +15,6 @@ export const kConnection = Symbol('onewrite connection')
 const BODYLESS = new Set([204, 205, 304])
 
 /**
- * Ends an exchange whose answer was read. For a 407 of a proxy that forwards, undici gives the program an error, and
- * then the body (undici lib/dispatcher/proxy-agent.js, Http1ProxyWrapper).
- * @param {Exchange} exchange @param {boolean} forwarded
- */
-function succeed (exchange, forwarded) {
-  if (forwarded && exchange.status === 407) exchange.failed(undefined, false)
-  else exchange.succeeded()
-}
-
-/**
- * @param {Exchange} exchange @param {any} error @param {boolean} aborted by the program
- * @param {any} signal of the request @param {any} inner the program's handler @param {any} client that sends it
- */
-function fail (exchange, error, aborted, signal, inner, client) {
-  if (exchange.status !== undefined) {
-    const [code, name, message] = [read(error, 'code'), read(error, 'name'), read(error, 'message')]
-    // undici 7 fails the body of such an answer that announces a length. For fetch it has no body, and is read.
-    const isMismatch = code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
-    if (isMismatch && BODYLESS.has(exchange.status) && !isOwn(inner)) {
-      exchange.lastByte()
-      return exchange.succeeded()
-    }
-    // undici's error for a body that the program destroyed, or fetch's for one that it cancelled: it wanted no more.
-    const isDrop = code === 'UND_ERR_ABORTED' || (name === 'AbortError' && message === 'The operation was aborted.')
-    // undici.request turns an abort into the same; the signal tells. One that is an EventEmitter does not say whether
-    // it was used. undici.stream(), which has a factory, gives up when its stream fails.
-    const isUsed = signal != null && signal.aborted !== false
-    if (aborted && isDrop && !isUsed && inner?.factory === undefined) return exchange.succeeded()
-    if (aborted && isDrop) error = signal?.reason ?? error
-  }
-  exchange.failed(error, aborted, client?.[kConnection] ?? null)
-}
-
-/**
  * @param {any} handler
  * @returns {boolean} of one of undici's own functions, without fetch: it has the asynchronous context of the call
  */
@@ -63,7 +29,8 @@ function read (error, name) {
   }
 }
 
-class LegacyHandler extends Exchange {
+/** The parts that both styles share. The two classes are inside of it, because they use its private fields. */
+class UndiciExchange extends Exchange {
   /** The program's handler, until the end. @type {any} */
   #inner
   /** The client that sends it. @type {any} */
@@ -82,114 +49,12 @@ class LegacyHandler extends Exchange {
     this.#inner = inner
     this.#signal = opts.signal
     this.#forwarded = forwarded
-  }
-
-  static methods = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
-  static upgradeMethods = ['onConnect', 'onError', 'onUpgrade']
-
-  /** @param {any} client */
-  setClient (client) { this.#client = client }
-
-  /** @param {(reason: any) => void} abort @param {any} context */
-  onConnect (abort, context) {
-    this.acquired(this.#client?.[kConnection] ?? null)
-    return this.#inner?.onConnect((/** @type {any} */ reason) => {
-      this.#aborted = true
-      abort(reason)
-    }, context)
-  }
-
-  /** @param {any} chunk */
-  onBodySent (chunk) { return this.#inner?.onBodySent?.(chunk) }
-
-  onRequestSent () {
-    this.passed()
-    return this.#inner?.onRequestSent?.()
-  }
-
-  onResponseStarted () {
-    this.firstByte()
-    return this.#inner?.onResponseStarted?.()
-  }
-
-  /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
-  onHeaders (status, headers, resume, text) {
-    this.head(status)
-    return this.#inner?.onHeaders(status, headers, resume, text)
-  }
-
-  /** 101, or 200 for a tunnel. @param {number} status @param {any} headers @param {any} socket */
-  onUpgrade (status, headers, socket) {
-    const inner = this.#inner
-    this.head(status)
-    this.#end(null)
-    return inner?.onUpgrade(status, headers, socket)
-  }
-
-  /** @param {any} chunk */
-  onData (chunk) {
-    this.bytesReceived += chunk.length
-    return this.#inner?.onData(chunk)
-  }
-
-  /** @param {any} trailers */
-  onComplete (trailers) {
-    this.lastByte()
-    // What it throws comes back as an error.
-    const result = this.#inner?.onComplete(trailers)
-    this.#end(null)
-    return result
-  }
-
-  /** @param {any} error */
-  onError (error) {
-    const inner = this.#inner
-    this.#end({ error })
-    return inner?.onError(error)
-  }
-
-  /** A record that a hook keeps leads to nothing of the request. @param {{error: any} | null} failure */
-  #end (failure) {
-    const [inner, signal, client] = [this.#inner, this.#signal, this.#client]
-    this.#inner = this.#signal = this.#client = null
-    if (failure === null) succeed(this, this.#forwarded)
-    else fail(this, failure.error, this.#aborted, signal, inner, client)
-  }
-}
-
-class ControllerHandler extends Exchange {
-  /** The program's handler, until the end. @type {any} */
-  #inner
-  /** The client that sends it. @type {any} */
-  #client = null
-  /** @type {any} */
-  #signal
-  #forwarded
-
-  /**
-   * @param {Hook[]} hooks @param {any} opts @param {any} inner @param {string} origin
-   * @param {boolean} forwarded by a proxy
-   */
-  constructor (hooks, opts, inner, origin, forwarded) {
-    super(hooks, opts.method, origin, opts.path, isOwn(inner) ? inner : undefined)
-    this.#inner = inner
-    this.#signal = opts.signal
-    this.#forwarded = forwarded
-    // Of undici's RetryHandler.
+    // Of the RetryHandler of undici 8.
     if (inner.retryCount > 0) this.resend = inner.retryCount
   }
 
-  static methods = ['onRequestStart', 'onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
-  static upgradeMethods = ['onRequestStart', 'onResponseError', 'onRequestUpgrade']
-
   /** @param {any} client */
   setClient (client) { this.#client = client }
-
-  /** @param {any} controller @param {any} context */
-  onRequestStart (controller, context) {
-    this.acquired(this.#client?.[kConnection] ?? null)
-    return this.#inner?.onRequestStart(controller, context)
-  }
 
   /** @param {any} chunk */
   onBodySent (chunk) { return this.#inner?.onBodySent?.(chunk) }
@@ -202,61 +67,148 @@ class ControllerHandler extends Exchange {
   onResponseStarted () {
     this.firstByte()
     return this.#inner?.onResponseStarted?.()
-  }
-
-  /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
-  onResponseStart (controller, status, headers, text) {
-    this.head(status)
-    return this.#inner?.onResponseStart(controller, status, headers, text)
-  }
-
-  /**
-   * 101, or 200 for a tunnel.
-   * @param {any} controller @param {number} status @param {any} headers @param {any} socket
-   */
-  onRequestUpgrade (controller, status, headers, socket) {
-    const inner = this.#inner
-    this.head(status)
-    this.#end(null)
-    return inner?.onRequestUpgrade(controller, status, headers, socket)
-  }
-
-  /** @param {any} controller @param {any} chunk */
-  onResponseData (controller, chunk) {
-    this.bytesReceived += chunk.length
-    return this.#inner?.onResponseData(controller, chunk)
-  }
-
-  /** @param {any} controller @param {any} trailers */
-  onResponseEnd (controller, trailers) {
-    this.lastByte()
-    // What it throws comes back as an error.
-    const result = this.#inner?.onResponseEnd(controller, trailers)
-    this.#end(null)
-    return result
-  }
-
-  /** @param {any} controller null: it was refused at once @param {any} error */
-  onResponseError (controller, error) {
-    const inner = this.#inner
-    this.#end({ error, aborted: controller?.aborted === true })
-    return inner?.onResponseError(controller, error)
   }
 
   /**
    * A record that a hook keeps leads to nothing of the request.
-   * @param {{error: any, aborted: boolean} | null} failure
+   * @param {{error: any} | null} failure null: its answer was read
    */
-  #end (failure) {
+  #ended (failure) {
     const [inner, signal, client] = [this.#inner, this.#signal, this.#client]
     this.#inner = this.#signal = this.#client = null
-    if (failure === null) succeed(this, this.#forwarded)
-    else fail(this, failure.error, failure.aborted, signal, inner, client)
+    if (failure !== null) this.#failed(failure.error, signal, inner, client)
+    // For a 407 of a proxy that forwards, the program has an error, and then the body (undici
+    // lib/dispatcher/proxy-agent.js, Http1ProxyWrapper).
+    else if (this.#forwarded && this.status === 407) this.failed(undefined, false)
+    else this.succeeded()
+  }
+
+  /** @param {any} error @param {any} signal of the request @param {any} inner @param {any} client */
+  #failed (error, signal, inner, client) {
+    if (this.status !== undefined) {
+      const [code, name, message] = [read(error, 'code'), read(error, 'name'), read(error, 'message')]
+      // undici 7 fails the body of such an answer that announces a length. For fetch it has no body, and is read.
+      const isMismatch = code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+      if (isMismatch && BODYLESS.has(this.status) && !isOwn(inner)) {
+        this.lastByte()
+        return this.succeeded()
+      }
+      // undici's error for a body that the program destroyed, or fetch's for one that it cancelled: it wanted no more.
+      const isDrop = this.#aborted &&
+        (code === 'UND_ERR_ABORTED' || (name === 'AbortError' && message === 'The operation was aborted.'))
+      // undici.request turns an abort into the same; the signal shows it, but not one that is an EventEmitter.
+      // undici.stream(), which has a factory, gives up when its stream fails.
+      const isUsed = signal != null && signal.aborted !== false
+      if (isDrop && !isUsed && inner?.factory === undefined) return this.succeeded()
+      if (isDrop) error = signal?.reason ?? error
+    }
+    this.failed(error, this.#aborted, client?.[kConnection] ?? null)
+  }
+
+  static Legacy = class extends UndiciExchange {
+    static methods = ['onConnect', 'onError', 'onHeaders', 'onData', 'onComplete']
+    static upgradeMethods = ['onConnect', 'onError', 'onUpgrade']
+
+    /** @param {(reason: any) => void} abort @param {any} context */
+    onConnect (abort, context) {
+      this.acquired(this.#client?.[kConnection] ?? null)
+      return this.#inner?.onConnect((/** @type {any} */ reason) => {
+        this.#aborted = true
+        abort(reason)
+      }, context)
+    }
+
+    /** @param {number} status @param {any} headers @param {any} resume @param {any} text */
+    onHeaders (status, headers, resume, text) {
+      this.head(status)
+      return this.#inner?.onHeaders(status, headers, resume, text)
+    }
+
+    /** 101, or 200 for a tunnel. @param {number} status @param {any} headers @param {any} socket */
+    onUpgrade (status, headers, socket) {
+      const inner = this.#inner
+      this.head(status)
+      this.#ended(null)
+      return inner?.onUpgrade(status, headers, socket)
+    }
+
+    /** @param {any} chunk */
+    onData (chunk) {
+      this.bytesReceived += chunk.length
+      return this.#inner?.onData(chunk)
+    }
+
+    /** @param {any} trailers */
+    onComplete (trailers) {
+      this.lastByte()
+      // undici reports an error that it throws by the method for errors.
+      const result = this.#inner?.onComplete(trailers)
+      this.#ended(null)
+      return result
+    }
+
+    /** @param {any} error */
+    onError (error) {
+      const inner = this.#inner
+      this.#ended({ error })
+      return inner?.onError(error)
+    }
+  }
+
+  static WithController = class extends UndiciExchange {
+    static methods = ['onRequestStart', 'onResponseError', 'onResponseStart', 'onResponseData', 'onResponseEnd']
+    static upgradeMethods = ['onRequestStart', 'onResponseError', 'onRequestUpgrade']
+
+    /** @param {any} controller @param {any} context */
+    onRequestStart (controller, context) {
+      this.acquired(this.#client?.[kConnection] ?? null)
+      return this.#inner?.onRequestStart(controller, context)
+    }
+
+    /** @param {any} controller @param {number} status @param {any} headers @param {any} text */
+    onResponseStart (controller, status, headers, text) {
+      this.head(status)
+      return this.#inner?.onResponseStart(controller, status, headers, text)
+    }
+
+    /**
+     * 101, or 200 for a tunnel.
+     * @param {any} controller @param {number} status @param {any} headers @param {any} socket
+     */
+    onRequestUpgrade (controller, status, headers, socket) {
+      const inner = this.#inner
+      this.head(status)
+      this.#ended(null)
+      return inner?.onRequestUpgrade(controller, status, headers, socket)
+    }
+
+    /** @param {any} controller @param {any} chunk */
+    onResponseData (controller, chunk) {
+      this.bytesReceived += chunk.length
+      return this.#inner?.onResponseData(controller, chunk)
+    }
+
+    /** @param {any} controller @param {any} trailers */
+    onResponseEnd (controller, trailers) {
+      this.lastByte()
+      // undici reports an error that it throws by the method for errors.
+      const result = this.#inner?.onResponseEnd(controller, trailers)
+      this.#ended(null)
+      return result
+    }
+
+    /** @param {any} controller null: it was refused at once @param {any} error */
+    onResponseError (controller, error) {
+      const inner = this.#inner
+      this.#aborted = controller?.aborted === true
+      this.#ended({ error })
+      return inner?.onResponseError(controller, error)
+    }
   }
 }
 
 /** @internal */
-export const Handler = hasControllers ? ControllerHandler : LegacyHandler
+export const Handler = hasControllers ? UndiciExchange.WithController : UndiciExchange.Legacy
 
 /**
  * A handler that undici refuses (undici lib/core/util.js, assertRequestHandler) reaches undici unwrapped: a wrapper has

@@ -28,10 +28,10 @@ function isRealImmediate () {
   return immediate?.constructor?.name === 'Immediate' && '_onImmediate' in immediate
 }
 
-/** What is held on one socket of undici. */
+/** The state of one socket of undici. */
 class Hold {
   /** Bytes of the message that are still to be written. */
-  left = 0
+  remaining = 0
   /** One of the socket's corks is ours. */
   corked = false
 
@@ -66,16 +66,16 @@ function bytesAfter (head) {
 function write (chunk, encoding, callback) {
   /** @type {Hold} */
   const hold = this[kHold]
-  if (hold.left > 0) {
+  if (hold.remaining > 0) {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength
-    hold.left = Math.max(0, hold.left - bytes)
-  } else if (hold.left === CHUNKED) {
-    if (chunk === LAST_CHUNK) hold.left = 0
+    hold.remaining = Math.max(0, hold.remaining - bytes)
+  } else if (hold.remaining === CHUNKED) {
+    if (chunk === LAST_CHUNK) hold.remaining = 0
   } else if (typeof chunk === 'string') {
-    hold.left = bytesAfter(chunk)
+    hold.remaining = bytesAfter(chunk)
   }
   const more = hold.write.call(this, chunk, encoding, callback)
-  if (hold.corked && hold.left === 0) flush(hold)
+  if (hold.corked && hold.remaining === 0) flush(hold)
   return more
 }
 
@@ -88,7 +88,7 @@ function uncork () {
     if (this.writableCorked <= 1) return flush(hold)
     hold.uncork.call(this)
     if (this.writableLength >= hold.limit) flush(hold)
-  } else if (hold.left === 0 || this.writableCorked !== 1 || this.writableLength >= hold.limit) {
+  } else if (hold.remaining === 0 || this.writableCorked !== 1 || this.writableLength >= hold.limit) {
     hold.uncork.call(this)
   } else {
     hold.corked = true
@@ -117,8 +117,8 @@ export function unholdWrites (socket) {
   const hold = socket[kHold]
   if (hold === undefined) return
   flush(hold)
-  hold.left = 0
-  // Where a method of others stands on one of ours, ours stays, and holds nothing.
+  hold.remaining = 0
+  // A method of ours that others have wrapped stays, and holds nothing.
   const isUncork = unpatch(socket, 'uncork', uncork, hold.uncork)
   if (unpatch(socket, 'write', write, hold.write) && isUncork) delete socket[kHold]
 }
