@@ -34,7 +34,9 @@ final class Call {
     /** Of the last request; null before, and where the channel is not timed, as with HTTP/2. */
     private volatile @Nullable Stamps record;
 
-    private volatile boolean isAnswered;
+    /** The program has a response or an error. Some operators cancel after an error. */
+    private volatile boolean isOver;
+
     private int requests;
 
     /** @param isByHook a hook requests: there is no record */
@@ -69,8 +71,8 @@ final class Call {
     /** The channel carries this request, which is written next. */
     void binds(HttpClientRequest request, Channel given) {
         Stamps last = record;
-        if (last != null && last.at(Moment.RESPONSE_END) != 0) {
-            askedAt = last.at(Moment.RESPONSE_END); // A redirect.
+        if (last != null && last.isOver()) {
+            askedAt = last.startedAt + last.totalNanos(); // A redirect, or a retry.
         }
         NettyConnection connection = NettyConnection.of(given);
         channel = given;
@@ -86,15 +88,16 @@ final class Call {
 
     /** The program has the head of its response: what comes now is the connection's affair. */
     void answered() {
-        isAnswered = true;
+        isOver = true;
     }
 
     /** The connection could not be had, the request could not be sent, or the program gave up. */
     void failed(ErrorKind kind) {
         Channel last = channel;
-        if (isByHook || isAnswered) {
+        if (isByHook || isOver) {
             return;
         }
+        isOver = true;
         if (last == null || !last.isRegistered() || last.eventLoop().inEventLoop()) {
             fail(kind);
             return;
@@ -115,10 +118,11 @@ final class Call {
             if (connection != null) {
                 connection.failed(kind);
             }
-        } else if (sent == null || sent.outcome == Outcome.OK) {
-            unsent(kind, at);
+        } else if (sent == null || !isBound || (sent.outcome == Outcome.OK && sent.status / 100 == 3)) {
+            unsent(
+                    kind,
+                    at); // The first request, a retry, or a redirect. A WebSocket that is refused is none of these.
         }
-        askedAt = at; // Of a retry.
     }
 
     private void unsent(ErrorKind kind, long at) {

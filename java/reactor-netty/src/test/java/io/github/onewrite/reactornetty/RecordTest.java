@@ -468,6 +468,51 @@ class RecordTest implements AppliedTwice {
         }
     }
 
+    @Test
+    void aWebSocketThatIsRefusedHasOneRecord() throws Exception {
+        try (TestServer server = TestServer.answering(
+                "GET /refused", "HTTP/1.1 400 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")) {
+            HttpClient client = client();
+            assertThrows(RuntimeException.class, () -> client.websocket()
+                    .uri(server.url() + "refused")
+                    .receive()
+                    .blockLast(PATIENCE));
+            assertEquals(OptionalInt.of(400), records.next().status());
+            get(client, server.url());
+            assertEquals(OptionalInt.of(200), records.next().status());
+        }
+    }
+
+    /** flatMap cancels what it merges when one of them fails, the one that failed as well. */
+    @Test
+    void aCancelAfterAnErrorIsNoOtherRequest() throws Exception {
+        ConnectionProvider narrow = ConnectionProvider.builder("narrow")
+                .maxConnections(1)
+                .pendingAcquireMaxCount(1)
+                .build();
+        try (TestServer server = TestServer.silent();
+                TestServer other = TestServer.answering()) {
+            HttpClient client = customizer().apply(HttpClient.create(narrow));
+            assertThrows(RuntimeException.class, () -> Flux.range(0, 3)
+                    .flatMap(i -> client.get().uri(server.url() + i).responseContent())
+                    .blockLast(PATIENCE));
+            List<String> ended = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                ended.add(records.next().url());
+            }
+            assertEquals(
+                    List.of("0", "1", "2"),
+                    ended.stream()
+                            .map(url -> url.substring(server.url().length()))
+                            .sorted()
+                            .toList());
+            assertEquals(200, get(client, other.url()));
+            assertEquals(other.url(), records.next().url());
+        } finally {
+            narrow.disposeLater().block(PATIENCE);
+        }
+    }
+
     /** Reactor Netty tunnels http, too: the CONNECT exchange is part of the connect phase. */
     @Test
     void throughAProxy() throws Exception {
