@@ -24,6 +24,8 @@ __all__ = ["PostEngine", "wait_for"]
 
 WARM_UP, WARM_UP_S, REWARM = 12, 0.3, 2
 """Linux acknowledges a fresh or an idle connection at once, and runtimes compile their code at first."""
+WARM_UP_FRESH = 100
+"""New connections before the first that counts: a handshake that is not compiled yet looks like a stall."""
 
 Readings = dict[int, witness.SocketReading]
 
@@ -185,7 +187,8 @@ class PostEngine:
 
     def _connect_and_post(self, turn: _Turn, number: int) -> None:
         """One fresh connection. The first request's time has connecting and the handshake in it."""
-        for _ in range(1 if number or turn.cell.language == "raw" else WARM_UP):
+        warm = WARM_UP if turn.cell.role == "control" else WARM_UP_FRESH
+        for _ in range(1 if number or turn.cell.language == "raw" else warm):
             client_id = turn.driver.open(**turn.options)
             reply = turn.driver.load(client_id, **turn.load, count=self._parameters.fresh)
             turn.driver.close(client_id)
