@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +64,8 @@ def _commit() -> str:
 
 
 def _cpu_model() -> str | None:
-    if sys.platform != "linux":
-        return platform.processor() or None
-    try:
+    with contextlib.suppress(OSError):
         for text in Path("/proc/cpuinfo").read_text().splitlines():
             if text.startswith("model name"):
                 return text.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return None
+    return platform.processor() or None
