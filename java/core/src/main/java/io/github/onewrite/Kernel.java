@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * What the kernel knew of the connection when the response began: {@code struct tcp_info} of linux/tcp.h, read once. Its
+ * The kernel's view of the connection when the response began: {@code struct tcp_info} of linux/tcp.h, read once. Its
  * clock for the last two fields has a grain of a tick (4 ms at 250 Hz).
  *
  * @param segmentsOut data segments sent for this request; -1 where requests before it were answered too soon for a reading

@@ -5,8 +5,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The state of each thing that is changed, and the reason for it: for a log line at the start of a service. What is on
- * counts the connections on which it is not.
+ * The state of each thing that is changed, and the reason for it: for a log line at the start of a service. A state of
+ * {@code on} counts the connections on which it is not.
  *
  * @param version of onewrite, or null where its classes are in no jar
  * @param enabled false when everything is as without onewrite

@@ -17,7 +17,7 @@ import java.util.OptionalLong;
  * connection is free again, is closed, or could not be had. It does not change after that.
  *
  * <p>Times and durations are nanoseconds of {@link System#nanoTime}; on Linux that clock is {@code CLOCK_MONOTONIC}, the
- * same in every process of the machine. What did not happen, or is not known, is empty.
+ * same in every process of the machine. A value is empty if the step did not happen, or is not known.
  */
 public final class Timing {
     /**
@@ -154,7 +154,7 @@ public final class Timing {
         return stamps.totalNanos();
     }
 
-    /** What the kernel knew when the response came; empty where the transport cannot read it, or the response was quick. */
+    /** The kernel's view when the response came; empty where the transport cannot read it, or the response was quick. */
     public Optional<Kernel> kernel() {
         return Optional.ofNullable(stamps.kernel);
     }
@@ -173,7 +173,7 @@ public final class Timing {
         return stamps.startedAt;
     }
 
-    /** What happened, in order. Made at each call. */
+    /** The moments that came, in order. The list is made at each call. */
     public List<Event> events() {
         List<Event> events = new ArrayList<>();
         for (Moment moment : Moment.values()) {
@@ -186,7 +186,7 @@ public final class Timing {
 
     /**
      * The record under the names common to all languages: strings, boxed numbers, flags, and a map for the kernel's figures.
-     * What is empty has no key. The events are not in it.
+     * An empty value has no key. The events are not in it.
      */
     public Map<String, Object> toMap() {
         Map<String, Object> map = new LinkedHashMap<>();

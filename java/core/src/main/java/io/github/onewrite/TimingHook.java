@@ -8,7 +8,7 @@ package io.github.onewrite;
 public interface TimingHook {
     /**
      * Called when the connection of the request is free again or closed, on the thread that ended it, which may be an event
-     * loop: a hook that blocks delays the other connections of that loop. What it throws is swallowed, counted in
+     * loop: a hook that blocks delays the other connections of that loop. Its exceptions are swallowed, counted in
      * {@link Status}, and logged once. Requests that it makes on its own thread have no record.
      */
     void onTiming(Timing timing);

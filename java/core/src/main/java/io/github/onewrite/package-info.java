@@ -1,5 +1,5 @@
 /**
- * What all onewrite adapters share: the {@link io.github.onewrite.Timing} record, the
+ * The API that all onewrite adapters share: the {@link io.github.onewrite.Timing} record, the
  * {@link io.github.onewrite.TimingHook} that gets it, and the {@link io.github.onewrite.OnewriteConfig switches}.
  */
 @NullMarked

@@ -43,7 +43,7 @@ public final class Hooks {
         return RUNNING.get()[0];
     }
 
-    /** Gives the hooks a record that has ended. */
+    /** Calls the hooks with a record that has ended. */
     public void deliver(Stamps ended) {
         Timing timing = new Timing(ended);
         boolean[] running = RUNNING.get();

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
-/** What a customizer was given, and what it found: switches, hooks, and the state of each thing that is changed. */
+/** The state of a customizer: switches, hooks, and each thing that is changed. */
 public final class Setup {
     private static final String ON = "on";
     private static final AtomicBoolean OTHER_COPY = new AtomicBoolean();
@@ -58,12 +58,12 @@ public final class Setup {
         }
     }
 
-    /** Says in the status that the customizer was applied. */
+    /** The status shows that the customizer was applied. */
     public void applied() {
         applied = true;
     }
 
-    /** Says in the status why something is not on, or how far. */
+    /** The status shows why something is not on, or how far. */
     public void note(String patch, String why) {
         notes.put(patch, why);
     }

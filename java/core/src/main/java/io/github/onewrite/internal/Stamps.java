@@ -109,7 +109,7 @@ public class Stamps {
     }
 
     /**
-     * What the kernel says of the wait, which is over.
+     * Adds the kernel's view of the wait, which is over.
      *
      * @param readAt when it was asked
      * @param lastSentMillis how long before that it had sent data last, and received data last

@@ -1,4 +1,4 @@
-/** What the adapters share and no program calls. It is exported to the adapters alone. */
+/** Code that the adapters share and no program calls. It is exported to the adapters alone. */
 @NullMarked
 package io.github.onewrite.internal;
 

@@ -68,7 +68,7 @@ final class BareNetty extends Client {
     /** TLS encrypts all of a message before it writes: a larger body is cut. */
     private static final int LARGE = 256 * 1024;
 
-    /** What the adapter does with it. */
+    /** The adapter's part. */
     interface Customizer {
         /** Stock. */
         Customizer NONE = new Customizer() {};
@@ -278,7 +278,7 @@ final class BareNetty extends Client {
         }
 
         private void send() {
-            put(head);
+            write(head);
             if (call.body() instanceof Payload.Stream) {
                 channel.flush();
             }
@@ -287,7 +287,7 @@ final class BareNetty extends Client {
                 if (call.body() instanceof Payload.OpenFile file && tls) {
                     last(new HttpChunkedInput(new ChunkedNioFile(file.path().toFile())));
                 } else if (call.body() instanceof Payload.OpenFile file) {
-                    put(new DefaultFileRegion(file.path().toFile(), 0, file.size()));
+                    write(new DefaultFileRegion(file.path().toFile(), 0, file.size()));
                     last(LastHttpContent.EMPTY_LAST_CONTENT);
                 } else if (call.body() instanceof Payload.Stream stream) {
                     stream.published(channel.eventLoop())
@@ -305,11 +305,11 @@ final class BareNetty extends Client {
         }
 
         private void chunk(byte[] bytes) {
-            put(new DefaultHttpContent(Unpooled.wrappedBuffer(bytes)));
+            write(new DefaultHttpContent(Unpooled.wrappedBuffer(bytes)));
             channel.flush();
         }
 
-        private void put(Object part) {
+        private void write(Object part) {
             channel.write(part).addListener(this::failed);
             if (control) {
                 channel.flush();
@@ -335,7 +335,7 @@ final class BareNetty extends Client {
             }
         }
 
-        /** Gives the channel back, or closes it, and then ends the call. */
+        /** Releases the channel, or closes it, and then ends the call. */
         void leave(Reply with, boolean keep) {
             if (over) {
                 return;

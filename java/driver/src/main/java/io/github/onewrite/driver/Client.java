@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
 abstract class Client implements AutoCloseable {
     final Options options;
 
-    /** What its hook gets; null without one. */
+    /** The records of its hook; null without one. */
     final Recording recording;
 
     Client(Options options, Recording recording) {

@@ -32,7 +32,7 @@ enum Kinds {
             "body:file",
             "body:stream");
 
-    /** What each library's client can do. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
+    /** The features of each library's client. Reactor Netty has no forward proxy: it makes a tunnel for http, too. */
     private static final Map<String, List<String>> FEATURES = Map.of(
             "netty",
             List.of("proxy_forward", "proxy_connect", "socket_options"),
@@ -50,7 +50,7 @@ enum Kinds {
 
     private static final List<String> HOOKS = List.of("timing", "dns_split", "shared_clock", "system_properties");
 
-    /** What the handlers of Netty see and do more than OkHttp's: a large body leaves with its head. */
+    /** The handlers of Netty see more than OkHttp's listener, and a large body leaves with its head. */
     private static final List<String> NETTY_HOOKS = List.of("queue", "writes", "gather");
 
     static Kinds of(String name) {

@@ -60,7 +60,7 @@ record Options(
         return !hooks.equals("none");
     }
 
-    /** What a client must be capable of. */
+    /** The capabilities that a client must have. */
     List<String> needs() {
         Map<String, Boolean> needs = Map.of(
                 "timing",

@@ -104,10 +104,10 @@ final class Protocol {
 
     private JsonObject open(JsonObject message) {
         if (kind == null) {
-            throw new Skip("say hello first: it names the client kind");
+            throw new Skip("hello comes first: it names the client kind");
         }
-        JsonObject given = Json.has(message, "options") ? message.getAsJsonObject("options") : new JsonObject();
-        Options parsed = Options.parse(given, apis.get(0));
+        JsonObject options = Json.has(message, "options") ? message.getAsJsonObject("options") : new JsonObject();
+        Options parsed = Options.parse(options, apis.get(0));
         if (!apis.contains(parsed.api())) {
             throw new Skip("api " + parsed.api() + " is not one of " + apis);
         }

@@ -50,7 +50,7 @@ public final class OnewriteNetty extends TimingOptions<OnewriteNetty> {
     }
 
     /**
-     * Puts the handlers beside the HTTP/1.1 codec of a pipeline: an HttpClientCodec, or an encoder and a decoder. TLS and
+     * Adds the handlers beside the HTTP/1.1 codec of a pipeline: an HttpClientCodec, or an encoder and a decoder. TLS and
      * the codec may be there already or come later, as with ALPN, and the codec may be replaced. A pipeline that gets none,
      * as with HTTP/2, stays as it is, and {@link #status} counts it. A second call changes nothing.
      *

@@ -7,8 +7,8 @@ import java.util.WeakHashMap;
 import okhttp3.Connection;
 
 /**
- * Number, use and idle time of the connections of a client that has hooks. OkHttp tells a listener the connection, and not
- * its past; nor does OkHttp 4 tell when it is closed. So the map is weak: it holds no connection.
+ * Number, use and idle time of the connections of a client that has hooks. OkHttp shows a listener the connection, and not
+ * its past; OkHttp 4 does not show when it is closed, either. So the map is weak: it holds no connection.
  */
 final class Connections {
     private final Map<Connection, Usage> usages = new WeakHashMap<>();

@@ -8,7 +8,7 @@ import okhttp3.OkHttp;
 import okhttp3.OkHttpClient;
 
 /**
- * Gives an {@link OkHttpClient} TCP_NODELAY and timing.
+ * Sets TCP_NODELAY on the connections of an {@link OkHttpClient}, and times its requests.
  *
  * <pre>{@code
  * OkHttpClient client = OnewriteOkHttp.create()
@@ -22,7 +22,7 @@ import okhttp3.OkHttpClient;
  * ms for the ACK of the first. With TCP_NODELAY it does not wait. The writes and everything else stay OkHttp's.
  *
  * <p>A request that is sent has a record, a retry or redirect another one; a response from the cache has none. The record
- * begins when the call is executed or enqueued. OkHttp takes the listener away from WebSocket calls, and OkHttp 4 from event
+ * begins when the call is executed or enqueued. OkHttp removes the listener of WebSocket calls, and OkHttp 4 that of event
  * sources (okhttp-sse), too: they get TCP_NODELAY and have no record. OkHttp makes the sockets of SOCKS proxies itself:
  * these stay as they are.
  */
@@ -43,8 +43,8 @@ public final class OnewriteOkHttp extends TimingOptions<OnewriteOkHttp> {
      * Applies this to a builder: wraps the socket factory and, where this has a hook, the event listeners it has at this
      * moment, so call it last. A client built from another client shares its pool; connections made before stay as they are.
      *
-     * @return the same builder; it stays as it is when all is switched off. What was applied before, by this or another
-     *     customizer, to the builder or the client it comes from, is not applied again
+     * @return the same builder; it stays as it is when all is switched off. An earlier application, by this or another
+     *     customizer, to the builder or the client it comes from, is not repeated
      */
     public OkHttpClient.Builder apply(OkHttpClient.Builder builder) {
         OnewriteConfig config = setup.switches();

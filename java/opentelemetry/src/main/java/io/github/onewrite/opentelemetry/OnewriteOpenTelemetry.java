@@ -43,7 +43,7 @@ public final class OnewriteOpenTelemetry implements TimingHook {
         return create(GlobalOpenTelemetry.get());
     }
 
-    /** Through the OpenTelemetry given. */
+    /** Through this OpenTelemetry. */
     public static OnewriteOpenTelemetry create(OpenTelemetry openTelemetry) {
         return new OnewriteOpenTelemetry(Objects.requireNonNull(openTelemetry, "openTelemetry"));
     }

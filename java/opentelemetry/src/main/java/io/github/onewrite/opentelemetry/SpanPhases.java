@@ -6,7 +6,7 @@ import io.opentelemetry.api.common.AttributeKey;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
 
-/** The attributes of a span: spec/testdata/opentelemetry.json. What the record does not have is left out. */
+/** The attributes of a span: spec/testdata/opentelemetry.json. A value that the record lacks is left out. */
 final class SpanPhases {
     private SpanPhases() {}
 

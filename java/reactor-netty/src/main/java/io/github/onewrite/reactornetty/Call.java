@@ -50,7 +50,7 @@ final class Call {
         return context.getOrDefault(Call.class, null);
     }
 
-    /** What a request that gets no connection would have been. */
+    /** Method and URL for the record of a request that gets no connection. */
     void describe(String itsMethod, String itsUrl) {
         method = itsMethod;
         url = itsUrl;
@@ -69,13 +69,13 @@ final class Call {
     }
 
     /** The channel carries this request, which is written next. */
-    void binds(HttpClientRequest request, Channel given) {
+    void binds(HttpClientRequest request, Channel acquired) {
         Stamps last = record;
         if (last != null && last.isOver()) {
             askedAt = last.startedAt + last.totalNanos(); // A redirect, or a retry.
         }
-        NettyConnection connection = NettyConnection.of(given);
-        channel = given;
+        NettyConnection connection = NettyConnection.of(acquired);
+        channel = acquired;
         isBound = true;
         Stamps begun = connection == null ? null : connection.requested(askedAt, isByHook, requests++);
         if (begun != null) {

@@ -28,8 +28,8 @@ import reactor.util.context.ContextView;
  *
  * <p>Reactor Netty sends a body that is a {@code Mono} with its head. A {@code Flux} it subscribes when the head is
  * written, and it writes the terminator when the last chunk is: three segments (HttpOperations.then, MonoSendMany). With
- * this, what a {@code Flux} publishes in the same turn of the event loop leaves with the head. What another thread
- * publishes later leaves later: a body of Spring's RestClient is a second segment, without a stall, and so is a file.
+ * this, what a {@code Flux} publishes in the same turn of the event loop leaves with the head. Chunks that another thread
+ * publishes leave later: a body of Spring's RestClient is a second segment, without a stall, and so is a file.
  * Pools, retries, redirects, TLS and errors stay Reactor Netty's.
  *
  * <p>HTTP/1.1 only: a request over HTTP/2 has no record, nor has one that changes to WebSocket. Reactor Netty gives an early
@@ -58,7 +58,7 @@ public final class OnewriteReactorNetty extends TimingOptions<OnewriteReactorNet
      * and obeys a TCP_NODELAY among them, on or off. As with any {@code doOnChannelInit}, connections made before, or by the
      * client as it was, are not used; clients that one customizer was applied to share their connections as before.
      *
-     * @return the client given, when all is switched off, or when this or another customizer was applied to it before
+     * @return the same client, when all is switched off, or when this or another customizer was applied to it before
      */
     public HttpClient apply(HttpClient client) {
         OnewriteConfig config = setup.switches();

@@ -11,7 +11,7 @@ import io.netty.handler.codec.http.HttpStatusClass;
 import io.netty.handler.codec.http.LastHttpContent;
 import org.jspecify.annotations.Nullable;
 
-/** Directly above the HTTP codec, where a hook is set: joins, and tells the connection what is written and read. */
+/** Directly above the HTTP codec, where a hook is set: joins, and reports each message to the connection. */
 final class Messages extends Joiner {
     private final NettyConnection connection;
 

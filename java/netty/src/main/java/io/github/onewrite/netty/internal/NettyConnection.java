@@ -258,7 +258,7 @@ public final class NettyConnection {
         }
     }
 
-    /** What the codec wrote is about to be handed over. */
+    /** The bytes that the codec wrote are about to be flushed. */
     void flushes() {
         if (exchanges.size() == 1) {
             flushes(exchanges.element());
@@ -386,7 +386,7 @@ public final class NettyConnection {
         return true;
     }
 
-    /** What is written of it from now on counts no more. */
+    /** Bytes of it that are written from now on are not counted. */
     private void leave(Exchange exchange) {
         exchange.leave();
         if (writing == exchange) {
@@ -456,7 +456,7 @@ public final class NettyConnection {
     }
 
     /**
-     * What was read is no HTTP response.
+     * The bytes that were read are no HTTP response.
      *
      * @return the request that this ends, which is to be delivered
      */

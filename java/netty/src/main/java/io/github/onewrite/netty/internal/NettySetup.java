@@ -22,7 +22,7 @@ import io.netty.util.concurrent.ImmediateEventExecutor;
 import java.net.InetSocketAddress;
 import org.jspecify.annotations.Nullable;
 
-/** What a customizer does with bootstraps, pipelines and pools. */
+/** Prepares bootstraps, pipelines and pools for a customizer. */
 public final class NettySetup {
     /**
      * On the channels that were prepared: their connection, or this where they are not timed. The key is that of each copy of
@@ -42,7 +42,7 @@ public final class NettySetup {
     /** Of the last bootstrap. */
     private volatile @Nullable EventLoopGroup group;
 
-    /** For a client that tells its program of a channel that closes. */
+    /** For a client that reports a channel that closes to its program. */
     public NettySetup(Setup setup) {
         this(setup, false);
     }

@@ -12,7 +12,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Puts the handlers beside the HTTP/1.1 codec of a pipeline. Where there is none, as with ALPN, this waits for one at the
+ * Adds the handlers beside the HTTP/1.1 codec of a pipeline. Where there is none, as with ALPN, this waits for one at the
  * head of the pipeline. A request that is written in the same event as its codec is added leaves as in stock, without a
  * record.
  */

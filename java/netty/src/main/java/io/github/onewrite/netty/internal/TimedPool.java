@@ -13,7 +13,7 @@ import io.netty.util.concurrent.ImmediateEventExecutor;
 import io.netty.util.concurrent.Promise;
 import java.util.concurrent.RejectedExecutionException;
 
-/** Tells connections when they were asked for. An acquire that fails has a record. */
+/** Passes the time of each acquire to the connection. An acquire that fails has a record. */
 final class TimedPool implements ChannelPool {
     private final ChannelPool pool;
     private final String origin;
