@@ -177,10 +177,10 @@ def _run(arguments: list[str]) -> ExitStatus:
     return report.exit_status
 
 
-def _filled(kind: type[Options], said: argparse.Namespace) -> Options:
+def _filled(kind: type[Options], parsed: argparse.Namespace) -> Options:
     """The options of a command; argparse stores each under the name of its field."""
     names = (one.name for one in fields(kind))  # type: ignore[arg-type]
-    return kind(**{name: getattr(said, name) for name in names})
+    return kind(**{name: getattr(parsed, name) for name in names})
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:

@@ -19,15 +19,9 @@ __all__ = ["PEM_VARIABLES", "RunSettings", "trust_environment"]
 PROXY_VARIABLES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 #: OpenSSL, Go, Ruby, httpx · requests · curl · Node · AWS SDKs · git · Deno · gRPC
 PEM_VARIABLES = (
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "AWS_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "DENO_CERT",
-    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-)
+    "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "AWS_CA_BUNDLE",
+    "GIT_SSL_CAINFO", "DENO_CERT", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+)  # fmt: skip
 SYSTEM = ("/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem", "/etc/pki/tls/cert.pem")
 
 

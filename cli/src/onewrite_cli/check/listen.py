@@ -61,7 +61,7 @@ class _Lines:
         self._as_json = as_json
         self.broken = False
 
-    def _say(self, data: dict[str, Any], text: str) -> None:
+    def _print(self, data: dict[str, Any], text: str) -> None:
         try:
             print(json.dumps(data) if self._as_json else text, flush=True)
         except OSError:
@@ -69,7 +69,7 @@ class _Lines:
 
     def listening(self, url: str, ca_file: str | None) -> None:
         trust = f", trust {ca_file}" if ca_file else ""
-        self._say({"url": url, "ca_file": ca_file}, f"listening on {url}{trust}; Ctrl-C ends it, and judges what came")
+        self._print({"url": url, "ca_file": ca_file}, f"listening on {url}{trust}; Ctrl-C ends it, and judges what came")
 
     def request(self, exchange: Exchange) -> None:
         """Before it is answered: a test that reads lines has the line when it has the answer."""
@@ -88,4 +88,4 @@ class _Lines:
         segments = "" if exchange.segments is None else f"  {counted(exchange.segments, 'segment')}"
         faults = "  not valid HTTP/1.1" if request.problems else ""
         where = f"connection {exchange.arrival.index:<4} {request.method} {path[:40]:<20}"
-        self._say(data, f"{where} {head}+{body} bytes{segments}{records}{faults}")
+        self._print(data, f"{where} {head}+{body} bytes{segments}{records}{faults}")

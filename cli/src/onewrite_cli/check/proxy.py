@@ -38,12 +38,14 @@ FIELD = re.compile(rb"\r\n(?![ \t])")  # a field ends here, and not in a folded 
 AUTHORITY = re.compile(rb"(?:[^@]*@)?(\[[!-Z^-~]+\]|[!-9;-?A-Z^-~]+)(?::([0-9]{0,5}))?")
 
 
-def _says(status: str, text: str, *fields: str) -> bytes:
+def _answer_of(status: str, text: str, *fields: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", "Content-Type: text/plain", f"Content-Length: {len(text) + 1}", *fields]
     return ("\r\n".join(lines) + f"\r\n\r\n{text}\n").encode("latin-1", "replace")
 
 
-BAD_REQUEST = _says("400 Bad Request", "the proxy of onewrite check takes absolute http URLs and CONNECT", "Connection: close")
+BAD_REQUEST = _answer_of(
+    "400 Bad Request", "the proxy of onewrite check takes absolute http URLs and CONNECT", "Connection: close"
+)
 
 
 def _host_and_port(where: bytes, default: int = 0) -> tuple[str, int] | None:
@@ -104,7 +106,7 @@ class Proxy(WatchedOrigin):
                 raise
             except Exception as error:  # a fault of the tool: the client hears of it, and so does the user
                 arrival.failure = f"{type(error).__name__}: {error}, in the tool's proxy"
-                channel.send(_says("500 Internal Server Error", "onewrite check failed", "Connection: close"))
+                channel.send(_answer_of("500 Internal Server Error", "onewrite check failed", "Connection: close"))
         arrival.ended = True
 
     def _serve(self, channel: Channel, arrival: Arrival) -> None:
@@ -139,7 +141,7 @@ class Proxy(WatchedOrigin):
         conversation.read_nodelay()
         made = self.connect("https", host, port, arrival)
         if isinstance(made, str):
-            channel.send(_says("502 Bad Gateway", made, "Connection: close"))
+            channel.send(_answer_of("502 Bad Gateway", made, "Connection: close"))
             return
         upstream, via = made
         self.tunnels.append((authority(host, port), arrival))
@@ -221,7 +223,7 @@ class Forwarded(Watched):
         if made is None:
             new = self._proxy.connect("http", *where, self.arrival)
             if isinstance(new, str):
-                self._failure = _says("502 Bad Gateway", new)
+                self._failure = _answer_of("502 Bad Gateway", new)
                 return None, b""
             made = self._upstreams[where] = new
             pump = threading.Thread(target=self._pump, args=(made[0],), daemon=True)

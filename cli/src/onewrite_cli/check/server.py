@@ -80,7 +80,7 @@ def check_server(options: CheckOptions) -> Report:
         deadline = time.monotonic() + options.timeout_s
         while not (host := _host_of(port)):
             if (ended := server.ended()) is not None:
-                raise CouldNotRun(f"the server ended with status {ended}: {server.said() or 'it printed nothing'}")
+                raise CouldNotRun(f"the server ended with status {ended}: {server.printed() or 'it printed nothing'}")
             if time.monotonic() > deadline:
                 raise CouldNotRun(f"the server does not listen on port {port} after {options.timeout_s:g} s")
             time.sleep(LOOK_S)

@@ -67,7 +67,7 @@ def run_command(
         started(child.roots)
         status = _wait(child, timeout_s, enough)
         _end(child)
-        return Ran(status, child.said())
+        return Ran(status, child.printed())
 
 
 @functools.cache
@@ -105,7 +105,7 @@ class Background(subprocess.Popen[bytes]):
                 self._first += data[:room]
                 self._last = (self._last + data[room:])[-KEPT_BYTES:]
 
-    def said(self) -> str:
+    def printed(self) -> str:
         """The beginning and the end of what it printed."""
         if self._kept is not None:
             self._kept.join(POLL_S)

@@ -31,7 +31,7 @@ from onewrite_cli.doctor.measure import (
 )
 from onewrite_cli.doctor.report import Examination, as_data, as_text
 from onewrite_cli.doctor.request import DoctorRequest, Route, confirm, read_body, route_to, with_open_address
-from onewrite_cli.doctor.verdict import diagnose, nothing_measured
+from onewrite_cli.doctor.verdict import Diagnosis, diagnose
 
 __all__ = ["DoctorOptions", "doctor"]
 
@@ -65,7 +65,7 @@ def doctor(options: DoctorOptions) -> ExitStatus:
         controls += request_controls()
         diagnosis = diagnose(samples, controls, too_large=request.too_large)
     except Stopped as stopped:
-        diagnosis = nothing_measured(str(stopped))
+        diagnosis = Diagnosis(unknown=str(stopped))
     notes = _notes(route, request, samples) if samples.sent else []
     seen = Examination(route, request, samples, controls, diagnosis, notes)
     print_out(as_json(as_data(seen)) if options.format == "json" else as_text(seen))
@@ -80,8 +80,8 @@ def _measure(route: Route, request: DoctorRequest, options: DoctorOptions, sampl
     try:
         with progress(sending) as show:
             _try_one(lines, options.timeout_s)
-            said = f"of {options.samples} rounds"
-            measure(lines, options.samples, options.timeout_s, lambda number: show(f"{sending}: {number} {said}"))
+            rounds = options.samples
+            measure(lines, rounds, options.timeout_s, lambda number: show(f"{sending}: {number} of {rounds} rounds"))
     finally:
         for line in lines:
             line.close()

@@ -191,7 +191,7 @@ def requests_per_line(rounds: int) -> int:
     return WARM_UP + rounds + -(-rounds // BLOCK)
 
 
-def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[int], None]) -> None:
+def measure(lines: list[Line], rounds: int, timeout_s: float, show: Callable[[int], None]) -> None:
     """`rounds` samples per line, one request at a time, the lines in turn by blocks. Raises CouldNotRun, Stopped.
 
     The first of a block counts nothing: a connection that was idle while others had their turn delays no ACK (Linux
@@ -201,7 +201,7 @@ def measure(lines: list[Line], rounds: int, timeout_s: float, said: Callable[[in
         for line in lines:
             line.several(WARM_UP, 0, timeout_s)
         for begin in range(0, rounds, BLOCK):
-            said(begin)
+            show(begin)
             for line in lines:
                 line.several(1, min(BLOCK, rounds - begin), timeout_s)
     finally:

@@ -17,7 +17,7 @@ from onewrite_cli.common.exit_status import ExitStatus
 from onewrite_cli.common.stalls import Controls
 from onewrite_cli.doctor.measure import ARMS, ONE, QUICK, SPLIT, SPLIT_NODELAY, Samples
 
-__all__ = ["FEWEST", "Diagnosis", "Finding", "cause_of", "diagnose", "failures_of", "nothing_measured"]
+__all__ = ["FEWEST", "Diagnosis", "Finding", "cause_of", "diagnose", "failures_of"]
 
 MOST_OF = CONTROL_SHARE  # of the samples: the share that makes a control stalled
 FEW_OF = 0.25  # so few late ones a busy machine makes, too
@@ -69,11 +69,6 @@ class Diagnosis:
         if self.findings:
             return ExitStatus.FOUND
         return ExitStatus.INCONCLUSIVE if self.unknown else ExitStatus.CLEAN
-
-
-def nothing_measured(why: str) -> Diagnosis:
-    """Too little was sent for a verdict."""
-    return Diagnosis(unknown=why)
 
 
 def diagnose(samples: Samples, controls: Controls, *, too_large: bool = False) -> Diagnosis:

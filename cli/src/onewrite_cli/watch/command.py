@@ -26,18 +26,8 @@ SAMPLE_S = 0.01
 SHOW_S = 0.5
 SHOWN = 40
 IN_JSON = (
-    "name",
-    "process",
-    "direction",
-    "local_port",
-    "peer",
-    "peer_port",
-    "nodelay",
-    "holds",
-    "causes",
-    "longest_ms",
-    "held_bytes",
-)
+    "name", "process", "direction", "local_port", "peer", "peer_port", "nodelay", "holds", "causes", "longest_ms", "held_bytes",
+)  # fmt: skip
 CLEAR = "\x1b[H\x1b[J"
 CURES = {
     "nagle_delayed_ack": "set TCP_NODELAY on these sockets, or hand each message to the socket in one write",

@@ -33,7 +33,7 @@ class Host(Protocol):
     def names(self) -> dict[str, str]: ...
     def next_exchange(self, arrival: Arrival, via: str) -> Exchange: ...
     def answer_for(self, exchange: Exchange) -> Answer: ...
-    def say(self, arrival: Arrival, text: str) -> None: ...
+    def trace(self, arrival: Arrival, text: str) -> None: ...
 
 
 class Conversation:
@@ -57,7 +57,7 @@ class Conversation:
                 self._handshake()
             except (OSError, ssl.SSLError) as error:
                 self.arrival.failure = f"TLS: {error}"
-                self.tap.say(self.arrival, f"TLS handshake failed: {error}")
+                self.tap.trace(self.arrival, f"TLS handshake failed: {error}")
                 return
         while self._one_request():
             pass
@@ -65,7 +65,7 @@ class Conversation:
     def _meet(self) -> bool:
         """Greet the connection as `accept` says; True when it is to be served."""
         how = self.script.accept[min(self.arrival.index, len(self.script.accept) - 1)]
-        self.tap.say(self.arrival, f"accepted, client port {self.arrival.peer_port} ({how})")
+        self.tap.trace(self.arrival, f"accepted, client port {self.arrival.peer_port} ({how})")
         if how == "serve":
             return True
         if how == "hang":
@@ -91,7 +91,7 @@ class Conversation:
         self.arrival.tls_version = self.channel.tls_version
         self.baseline = self.channel.handshake_segments
         self.fresh_tls = True
-        self.tap.say(self.arrival, f"{self.channel.tls_version} handshake done, {self.baseline} segments so far")
+        self.tap.trace(self.arrival, f"{self.channel.tls_version} handshake done, {self.baseline} segments so far")
 
     # -- CONNECT ------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class Conversation:
         self.arrival.tunnel = request.wire
         script = self.script.proxy
         time.sleep(script.get("delay_ms", 0) / 1000)
-        self.tap.say(self.arrival, f"{request.method} {request.target}")
+        self.tap.trace(self.arrival, f"{request.method} {request.target}")
         status = script.get("status", 200) if request.method == "CONNECT" else 405
         then = script.get("then", "keep")
         info = self.channel.info()
@@ -150,7 +150,7 @@ class Conversation:
                 return False
             if not piece.data:
                 if exchange is not None:
-                    self.tap.say(self.arrival, "the client closed before the request was complete")
+                    self.tap.trace(self.arrival, "the client closed before the request was complete")
                 return False
             records.append(len(piece.data))
             if exchange is None:
@@ -160,7 +160,7 @@ class Conversation:
                 exchange.first_ns = piece.t_ns
                 exchange.first_record_bytes = len(piece.data) if self.channel.tls else None
             exchange.reads.append((piece.t_ns, len(piece.data)))
-            self.tap.say(self.arrival, f"> {len(piece.data)} bytes {_shown(piece.data)}")
+            self.tap.trace(self.arrival, f"> {len(piece.data)} bytes {_shown(piece.data)}")
             rest = parser.feed(piece.data)
             if parser.head_done and answer is None:
                 answer = self.tap.answer_for(exchange)
@@ -168,7 +168,7 @@ class Conversation:
                 if exchange.request.expects_continue and answer.continue_ and not parser.done:
                     time.sleep(answer.continue_delay_ms / 1000)
                     self.channel.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-                    self.tap.say(self.arrival, "< 100 Continue")
+                    self.tap.trace(self.arrival, "< 100 Continue")
             if answer is not None and not parser.done:
                 if answer.interim and not self.hinted and _due(answer.interim_when, exchange):
                     self._hint(answer)
@@ -193,7 +193,7 @@ class Conversation:
     def _pause(self, how: dict[str, int], exchange: Exchange) -> bool:
         if exchange.request.wire_bytes < how["after_bytes"]:
             return False
-        self.tap.say(self.arrival, f"not reading for {how['for_ms']} ms")
+        self.tap.trace(self.arrival, f"not reading for {how['for_ms']} ms")
         self.tap.stop.wait(how["for_ms"] / 1000)
         return True
 
@@ -220,7 +220,7 @@ class Conversation:
         self.baseline = info.data_segs_in if info is not None and exact else None
         self.fresh_tls = False
         counts = f"{exchange.segments} segments" + (f", {exchange.records} records" if self.channel.tls else "")
-        self.tap.say(self.arrival, f"request {exchange.number} complete: {counts}")
+        self.tap.trace(self.arrival, f"request {exchange.number} complete: {counts}")
 
     def respond(self, exchange: Exchange, answer: Answer) -> bool:
         """Send the answer; False when the connection broke."""
@@ -242,10 +242,10 @@ class Conversation:
                     tap.stop.wait(gap / 1000)
                 exchange.last_write_ns = time.monotonic_ns()
                 channel.send(piece)
-                tap.say(self.arrival, f"< {len(piece)} bytes {_shown(piece)}")
+                tap.trace(self.arrival, f"< {len(piece)} bytes {_shown(piece)}")
         except (OSError, ssl.SSLError) as error:
             self.arrival.failure = f"while answering: {error}"
-            tap.say(self.arrival, f"broken {self.arrival.failure}")
+            tap.trace(self.arrival, f"broken {self.arrival.failure}")
             exchange.answered_ns = time.monotonic_ns()
             return False
         exchange.answered_ns = time.monotonic_ns()
@@ -256,7 +256,7 @@ class Conversation:
         self.hinted = True
         for status in answer.interim:
             self.channel.send(f"HTTP/1.1 {status} {_interim(status)}\r\n\r\n".encode())
-            self.tap.say(self.arrival, f"< {status}")
+            self.tap.trace(self.arrival, f"< {status}")
             self.tap.stop.wait(answer.interim_gap_ms / 1000)
 
     def _drop(self, milliseconds: int) -> None:
@@ -265,7 +265,7 @@ class Conversation:
         timer.daemon = True
         self.tap.timers.append(timer)
         timer.start()
-        self.tap.say(self.arrival, f"incoming packets are lost for {milliseconds} ms")
+        self.tap.trace(self.arrival, f"incoming packets are lost for {milliseconds} ms")
 
     def _end(self, answer: Answer, exchange: Exchange, *, complete: bool) -> bool:
         """What follows the answer; True when the connection goes on."""
@@ -277,7 +277,7 @@ class Conversation:
             self.tap.stop.wait(answer.then_after_ms / 1000)
         if then == "keep":
             return True
-        self.tap.say(self.arrival, f"then: {then}")
+        self.tap.trace(self.arrival, f"then: {then}")
         if then == "close":
             self.channel.close(linger_s=0.0 if complete else 0.3)
         elif then == "reset":

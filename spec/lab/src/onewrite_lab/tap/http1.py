@@ -174,7 +174,7 @@ class RequestParser:
         self._buffer += data
         while True:
             if self._chunk_state == "data":
-                if not self._take_data():
+                if not self._chunk_data():
                     return b""
                 continue
             end = self._buffer.find(b"\r\n")
@@ -202,8 +202,8 @@ class RequestParser:
                 request.chunks.append(self._left)
                 self._chunk_state = "data"
 
-    def _take_data(self) -> bool:
-        """Take the rest of one chunk and its CR LF; False when there is not enough yet."""
+    def _chunk_data(self) -> bool:
+        """Read the rest of one chunk and its CR LF; False when there is not enough yet."""
         piece = bytes(self._buffer[: self._left])
         del self._buffer[: len(piece)]
         self.request.add(piece, piece)

@@ -207,7 +207,7 @@ class Tap:
         except (OSError, ssl.SSLError, TimeoutError) as error:
             if not self.stop.is_set():
                 arrival.failure = f"{type(error).__name__}: {error}"
-                self.say(arrival, f"broken: {arrival.failure}")
+                self.trace(arrival, f"broken: {arrival.failure}")
         except Exception as error:
             self.faults.append(f"{type(error).__name__}: {error}")
             raise
@@ -231,7 +231,7 @@ class Tap:
             return self.script.by_path[path]
         return self.script.answers[min(next(self._answered), len(self.script.answers) - 1)]
 
-    def say(self, arrival: Arrival, text: str) -> None:
+    def trace(self, arrival: Arrival, text: str) -> None:
         if self._trace is not None:
             self._trace(f"{time.monotonic_ns() / 1e6:.3f} ms  c{arrival.index}  {text}")
 
