@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 # The CPU that a POST costs the client, beside stock Net::HTTP. Writes bench/RESULTS.md and bench/results.json.
-# usage: ruby bench/run.rb [GROUPS] [BLOCKS]
+# usage: ruby bench/run.rb [GROUPS] [TURNS]
 #
 # Each variant runs in its own process, on one keep-alive connection to an origin in another process. The processes of a group
 # take turns with blocks of requests, so load on the machine reaches all of them. A ratio compares two blocks of the same
 # turn; a group gives the median of its turns. Memory layout alone makes processes differ, so there are several groups, with
-# new processes: the table has the median group, the smallest and the largest.
+# new processes: the table has the median group.
 #
 # Each process begins with a heap as large as that of a program with a framework. In a small heap the code that is loaded changes
 # how often the collector runs and how well the heap fits the CPU's caches, and that would count as the cost of a request.
@@ -22,7 +22,7 @@ require "rbconfig"
 require_relative "origin"
 
 GROUPS = (ARGV[0] || 7).to_i
-BLOCKS = (ARGV[1] || 60).to_i
+TURNS = (ARGV[1] || 60).to_i
 REQUESTS = 50
 # A plus marks changes of what is measured. Results that another bench has just written are none.
 CHANGED = !`git status --porcelain --untracked-files=no lib bench/*.rb`.empty?
@@ -37,10 +37,10 @@ FOLDER = __dir__
 
 # A client process.
 class Worker
-  def initialize(variant, port, tls, place)
+  def initialize(variant, port, tls, pinned)
     env = { "RUBY_GC_HEAP_INIT_SLOTS" => "200000" }
     command = [RbConfig.ruby, "-W0", File.join(FOLDER, "worker.rb"), variant, port.to_s, *("tls" if tls)]
-    @in, @out, @thread = Open3.popen2(env, *place, *command)
+    @in, @out, @thread = Open3.popen2(env, *pinned, *command)
   end
 
   # @return [Float] microseconds of CPU per request
@@ -71,10 +71,10 @@ def median(values)
 end
 
 # @return [Array(Float, Hash{String => Float})] microseconds of stock, and the ratio of each variant
-def group(size, port, tls, place)
-  workers = ["stock", *VARIANTS].map { |variant| Worker.new(variant, port, tls, place) }
+def group(size, port, tls, pinned)
+  workers = ["stock", *VARIANTS].map { |variant| Worker.new(variant, port, tls, pinned) }
   workers.each { |worker| worker.warm_up(size) }
-  turns = Array.new(BLOCKS) do
+  turns = Array.new(TURNS) do
     # In a fixed order each variant would always run behind the same one, whose code and data are in the CPU's caches.
     costs = workers.shuffle.to_h { |worker| [worker, worker.block(size)] }
     workers.map { |worker| costs[worker] }
@@ -108,7 +108,7 @@ def table(rows)
     # Ruby: CPU of the client per request, as a ratio to stock Net::HTTP
 
     The table shows the CPU of a request on a kept connection over loopback, with a heap of 200,000 slots. *factor* is
-    relative to stock (1.00 = no cost), the median of *n* groups of processes with #{BLOCKS} turns of #{REQUESTS} requests
+    relative to stock (1.00 = no cost), the median of *n* groups of processes with #{TURNS} turns of #{REQUESTS} requests
     each. *noise* measures stock twice: the distance of the second from 1.00. #{costs}.
 
     `make -C ruby bench` on #{RUBY_ENGINE} #{RUBY_VERSION}, #{Etc.nprocessors} processors, load #{LOAD}, commit #{COMMIT}, #{Time.now.strftime("%F")}.
@@ -122,11 +122,11 @@ def table(rows)
   MARKDOWN
 end
 
-place = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL) ? %w[taskset -c 0] : []
+pinned = Etc.nprocessors > 1 && system("taskset", "--version", out: File::NULL, err: File::NULL) ? %w[taskset -c 0] : []
 all = CASES.flat_map do |size, pause, tls|
-  port, origin = Origin.start(pause, tls: tls, before: place.empty? ? [] : %w[taskset -c 1])
+  port, origin = Origin.start(pause, tls: tls, before: pinned.empty? ? [] : %w[taskset -c 1])
   begin
-    rows(size, pause, tls, Array.new(GROUPS) { group(size, port, tls, place) })
+    rows(size, pause, tls, Array.new(GROUPS) { group(size, port, tls, pinned) })
   ensure
     Process.kill(:TERM, origin) && Process.wait(origin)
   end
