@@ -67,7 +67,7 @@ def test_request_lines(first: bytes) -> None:
 
 
 def test_bad_chunks() -> None:
-    for body in (b"x\r\n", b"-1\r\n", b"0x5\r\nhello\r\n0\r\n\r\n", b"3\r\nabcd\r\n0\r\n\r\n"):
+    for body in (b"x\r\n", b"-1\r\n", b"0x5\r\nhello\r\n0\r\n\r\n", b"3\r\nabcd\r\n0\r\n\r\n", bytes((1 << 20) + 1)):
         parser = RequestParser()
         parser.feed(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
         assert parser.request.problems, body

@@ -179,6 +179,9 @@ class RequestParser:
                 continue
             end = self._buffer.find(b"\r\n")
             if end < 0:
+                if len(self._buffer) > MAX_HEAD:  # no chunks at all
+                    request.problems.append("a chunk size line longer than 1 MiB")
+                    self.state = "done"
                 return b""
             line = bytes(self._buffer[:end])
             request.add(line + b"\r\n")
