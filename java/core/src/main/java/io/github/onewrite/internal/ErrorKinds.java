@@ -48,11 +48,6 @@ public final class ErrorKinds {
 
     private ErrorKinds() {}
 
-    /** The kind of an error or, where that is unknown, of its cause. */
-    public static ErrorKind of(@Nullable Throwable error) {
-        return of(error, any -> null);
-    }
-
     /**
      * The kind of an error or, where that is unknown, of its cause.
      *

@@ -68,6 +68,6 @@ class ErrorKindsTest {
     @ParameterizedTest(name = "{0}: {1}")
     @MethodSource("errors")
     void kind(ErrorKind kind, Throwable error) {
-        assertEquals(kind, ErrorKinds.of(error));
+        assertEquals(kind, ErrorKinds.of(error, any -> null));
     }
 }
