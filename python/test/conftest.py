@@ -71,9 +71,9 @@ def pytest_sessionfinish() -> None:
 def uninstalled() -> typing.Iterator[None]:
     """A test begins with nothing installed. What it has installed is undone after it."""
     yield
-    places = sys.modules.get("onewrite._places")
-    if places is not None:
-        places._kept.clear()  # what own managers need stays in a program
+    patches = sys.modules.get("onewrite._patches")
+    if patches is not None:
+        patches._kept.clear()  # what own managers need stays in a program
     onewrite.uninstall()
     onewrite.httpx.uninstall()
 

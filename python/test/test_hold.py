@@ -93,6 +93,24 @@ class WritesBehindTheHead(HTTPConnection):
         super().send(data if data != BODY else BODY[100:])
 
 
+class Below(http.client.HTTPConnection):
+    sizes: typing.ClassVar[list[int]] = []
+
+    def send(self, data: typing.Any) -> None:
+        self.sizes.append(len(data))
+        super().send(data)
+
+
+class HasOneBelow(HTTPConnection, Below):
+    """Its send() is behind that of urllib3's class."""
+
+
+def test_a_send_behind_that_of_urllib3s_class_is_called(tap: typing.Any) -> None:
+    onewrite.install()
+    assert pool_of(HasOneBelow, tap().port).request("POST", "/", body=BODY).data == b"ok"
+    assert Below.sizes[-1] == len(BODY)
+
+
 class KeepsThingsWithItsSocket(HTTPConnection):
     sent: typing.ClassVar[weakref.WeakKeyDictionary[socket.socket, int]] = weakref.WeakKeyDictionary()
 

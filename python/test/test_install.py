@@ -263,9 +263,9 @@ def test_an_unsupported_urllib3_that_is_imported_later_is_left_alone() -> None:
     )
     patched = "import onewrite._errors, sys, types\n" + program.replace(
         "import urllib3._version; urllib3",
-        "sys.modules['onewrite._places'] = places = types.ModuleType('onewrite._places')\n"
+        "sys.modules['onewrite._patches'] = patches = types.ModuleType('onewrite._patches')\n"
         "def apply(hooks): raise onewrite.UnsupportedBaseError('too new')\n"
-        "places.apply, places.other_copy, places.applied, onewrite._places = apply, False, list, places\n"
+        "patches.apply, patches.other_copy, patches.applied, onewrite._patches = apply, False, list, patches\n"
         "import urllib3",
     )
     done = run(patched)

@@ -90,7 +90,7 @@ def _run(target: str, arguments: list[str], module: bool, timing: bool) -> None:
 
 
 def main() -> None:
-    """Take the arguments of the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m onewrite", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     status = commands.add_parser("status", help="what install() patches here, what is off, and why")
@@ -101,14 +101,14 @@ def main() -> None:
     )
     run.add_argument("-m", dest="module", action="store_true", help="the program is a module")
     run.add_argument("program", help="a script, or a folder or zip file with __main__.py; with -m a module")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
-    given = parser.parse_args()
-    if given.command == "status":
-        _status(given.json)
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
+    options = parser.parse_args()
+    if options.command == "status":
+        _status(options.json)
     else:
         # As they stand: argparse drops the first "--" of them.
-        arguments = sys.argv[sys.argv.index(given.program, 2) + 1 :]
-        _run(given.program, arguments, given.module, given.timing)
+        arguments = sys.argv[sys.argv.index(options.program, 2) + 1 :]
+        _run(options.program, arguments, options.module, options.timing)
 
 
 if __name__ == "__main__":

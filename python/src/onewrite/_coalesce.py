@@ -22,13 +22,13 @@ LIMIT = 16384
 
 _BUFFERS = frozenset((bytes, bytearray, memoryview))
 _PIECES = _BUFFERS | {str}
-#: Packages whose sockets take a view of a body: no copy. A class of the user may rely on what urllib3 passes.
-_TAKE_VIEWS = frozenset(("socket", "ssl", "socks", "gevent", "eventlet", "urllib3"))
+#: Packages whose sockets accept a view of a body, which saves a copy. A class of the user's may rely on bytes.
+_ACCEPT_VIEWS = frozenset(("socket", "ssl", "socks", "gevent", "eventlet", "urllib3"))
 
 #: The connections whose head may be held. uninstall() waits for them.
 holding: set[Link] = set()
 
-#: What stands below our send().
+#: The send() that ours replaces.
 _send_below: Function
 
 
@@ -63,7 +63,7 @@ def request(stock: Function) -> Function:
             link = link_of(self)
         record, scope, line = link.record, link.scope, link.line
         if record is None:
-            line.idle_since = 0  # nobody takes the time at which this request ends
+            line.idle_since = 0  # nobody records when this request ends
         if line.nodelay is not scope.is_active and self.sock is link.sock is not None:  # open since before install()
             _ensure_nodelay(self, link)
         # A request without a body is one write already.
@@ -143,7 +143,7 @@ def send(stock: Function) -> Function:
             link.held = held + data
             return
         link.held = None  # the rest leaves as it comes
-        if size > 0 and type(self.sock).__module__.partition(".")[0] in _TAKE_VIEWS:
+        if size > 0 and type(self.sock).__module__.partition(".")[0] in _ACCEPT_VIEWS:
             room = LIMIT - len(held)
             # Each view is released: a traceback may keep it, and the body could not be resized then.
             with memoryview(data) as whole, whole.cast("B") as view, view[:room] as first, view[room:] as rest:

@@ -43,7 +43,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def forget(finder: importlib.abc.MetaPathFinder | None) -> None:
-    """Take *finder* out of sys.meta_path, if it is there."""
+    """Remove *finder* from sys.meta_path, if it is there."""
     if finder in sys.meta_path:
         sys.meta_path.remove(typing.cast(typing.Any, finder))
 
@@ -51,7 +51,7 @@ def forget(finder: importlib.abc.MetaPathFinder | None) -> None:
 def when_imported(name: str, function: typing.Callable[[], object]) -> importlib.abc.MetaPathFinder | None:
     """Call *function* now if module *name* is imported, else right after its import.
 
-    Return what :func:`forget` takes, None if it was called.
+    Return the finder for :func:`forget`, None if *function* was called.
     """
     if sys.modules.get(name) is not None:  # None blocks the import
         importlib.import_module(name)  # another thread may be at it: wait

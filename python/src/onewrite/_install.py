@@ -86,12 +86,12 @@ def _on_import() -> None:
 
 def _apply() -> None:
     try:
-        from . import _places
+        from . import _patches
     except (ImportError, AttributeError) as error:  # something else of this name
         from ._errors import UnsupportedBaseError
 
         raise UnsupportedBaseError(f"this urllib3 is not supported: {error}") from error
-    _places.apply(bool(installed.hooks))
+    _patches.apply(bool(installed.hooks))
 
 
 def uninstall() -> None:
@@ -107,9 +107,9 @@ def uninstall() -> None:
         installed.switch_off()
         _imports.forget(_finder)
         _finder = None
-        places = sys.modules.get(f"{__package__}._places")
-        if places is not None:
-            places.undo()
+        patches = sys.modules.get(f"{__package__}._patches")
+        if patches is not None:
+            patches.undo()
 
 
 def status() -> dict[str, typing.Any]:
@@ -118,11 +118,11 @@ def status() -> dict[str, typing.Any]:
     ``enabled``: whether install() is in force, else ``off_because``; ``patches``: the functions that are replaced now;
     ``hooks``: how many of install(); ``hook_errors``: how many times a hook has raised.
     """
-    places = sys.modules.get(f"{__package__}._places")
+    patches = sys.modules.get(f"{__package__}._patches")
     reason = None
     if _config.DISABLED:
         reason = "ONEWRITE_DISABLED is set"
-    elif places is not None and places.other_copy:
+    elif patches is not None and patches.other_copy:
         reason = "another copy of onewrite has patched urllib3"
     elif not _is_on:
         reason = "not installed"
@@ -137,7 +137,7 @@ def status() -> dict[str, typing.Any]:
         "enabled": reason is None,
         "off_because": reason,
         "base": {"name": "urllib3", "version": base},
-        "patches": [] if places is None else places.applied(),
+        "patches": [] if patches is None else patches.applied(),
         "options": {"disabled": _config.DISABLED, "observe": installed.observe, "quickack": installed.quickack},
         "hooks": len(installed.hooks),
         "hook_errors": _hooks.failures,
@@ -158,8 +158,8 @@ def kept(scope: Scope | None) -> Scope | None:
     """Replace, until the process ends, the functions that *scope* needs, and return it; None where it is off."""
     if scope is None or _config.DISABLED:
         return None
-    from . import _places
+    from . import _patches
 
     with _lock:
-        _places.keep(bool(scope.hooks))
-    return None if _places.other_copy else scope
+        _patches.keep(bool(scope.hooks))
+    return None if _patches.other_copy else scope

@@ -1,4 +1,4 @@
-"""Functions of classes and modules, replaced and given back.
+"""Functions of classes and modules, replaced and restored.
 
 A tracer may wrap the same function before onewrite does, or after. Before: its wrapper is what ours calls. After: ours
 stays below it at uninstall(), where it is a plain call, and the next install() finds it in place.
@@ -15,12 +15,12 @@ Function = typing.Callable[..., typing.Any]
 
 
 class Patch:
-    """One function of *owner*, a class or a module, and *make*, which gets it and makes what takes its place."""
+    """One function of *owner*, a class or a module, and *make*, which gets it and returns its wrapper."""
 
     def __init__(self, owner: typing.Any, name: str, make: typing.Callable[[Function], Function]) -> None:
         self._owner, self._name, self._make = owner, name, make
         self._ours: Function | None = None
-        #: What stood there before, and what that wraps.
+        #: The function before, and those that it wraps.
         self._below: list[typing.Any] = []
 
     def apply(self) -> None:
@@ -49,7 +49,7 @@ class Patch:
         return functools.wraps(getattr(owner, name))(inherited)
 
     def undo(self) -> None:
-        """Give the function back, unless somebody has wrapped ours."""
+        """Restore the function, unless somebody has wrapped ours."""
         if vars(self._owner).get(self._name) is self._ours is not None:
             if self._below[0] is None:
                 delattr(self._owner, self._name)

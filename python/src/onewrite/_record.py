@@ -139,11 +139,11 @@ class Record:
         self.started_at_unix_ns = time.time_ns()
         self.started_at_mono_ns = _now()
 
-    # -- what the wrapped functions tell ----------------------------------------------------------------
+    # -- for the wrapped functions ------------------------------------------------------------------------
 
     def begin_write(self, line: Line) -> None:
         """The first byte is about to be handed to the kernel, on *line*."""
-        self.take_line(line)
+        self.use_line(line)
         self.bytes_sent = self.writes = 0
         if line.info is None:
             line.info, line.info_counts = _kernel.read(line.tcp), True
@@ -151,7 +151,7 @@ class Record:
         if not self.connection_acquired:  # connected by a class of the user
             self.connection_acquired = self.request_start
 
-    def take_line(self, line: Line) -> None:
+    def use_line(self, line: Line) -> None:
         """The request goes over *line*."""
         self._line = line
         if line.conn_id is None:

@@ -119,7 +119,7 @@ class _Exchange:
         if line is None:  # how many requests it has carried that is seen late is not known
             self.line = line = _lines[stream] = Line(stream.get_extra_info("socket"), None)
         record.proxy = line.proxy
-        record.take_line(line)
+        record.use_line(line)
         record.head_read(record.response_start)
         if record.method == "HEAD" or record.status in (204, 304) or response.headers.get("Content-Length") == "0":
             record.response_end = record.response_start  # there is no body
@@ -130,7 +130,7 @@ class _Exchange:
         record._error = error or record._error
         self.line = None
         if line is not None and record.request_start:
-            record.take_line(line)
+            record.use_line(line)
             line.requests = record.conn_requests
         if record.end() is not None and _scope.hooks:
             _hooks.call(_scope.hooks, record)
@@ -144,7 +144,7 @@ def _is_off() -> bool:
     return not _scope.hooks or current.get() is BUSY
 
 
-def _places(library: typing.Any) -> list[Patch]:
+def _patches_of(library: typing.Any) -> list[Patch]:
     """Return what is replaced in *library*: handle_request of its transports, sync and async."""
 
     class Stream(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc]
@@ -214,7 +214,7 @@ def _patch(name: str) -> None:
             log.warning("another copy of onewrite has patched %s; this one (%s) stays off", name, __file__)
             return
         try:
-            _patches[name] = _places(library)
+            _patches[name] = _patches_of(library)
         except AttributeError as error:
             log.warning("this %s is not supported: %s; it stays as it is", name, error)
             return

@@ -1,7 +1,8 @@
 """The functions of urllib3 that onewrite replaces, and when.
 
-Each place is the only one where its moment is seen; the wrapper's docstring says which. What no place shows: the first
-byte of a head (http.client reads it in one call), and the look-up of a name by a class that connects in its own way.
+Each of them is the only function that sees its moment; the wrapper's docstring names it. Two moments are seen by none:
+the first byte of a head, which http.client reads in one call, and the look-up of a name by a class that connects in its
+own way.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ _marked = False
 _kept: list[Patch] = []
 
 
-def _is_taken() -> bool:
-    """Return whether another copy of onewrite has patched urllib3; say so once."""
+def _is_patched_by_another() -> bool:
+    """Return whether another copy of onewrite has patched urllib3, and log it once."""
     global other_copy
     if not _marked and "_onewrite" in vars(HTTPConnection) and not other_copy:
         other_copy = True
@@ -76,13 +77,13 @@ def _is_taken() -> bool:
 
 
 def apply(with_hooks: bool) -> None:
-    """Put the functions in place that are needed, and give the others back.
+    """Replace the functions that are needed, and restore the others.
 
     Raises UnsupportedBaseError for an urllib3 that is not supported; nothing is changed then.
     """
     global _marked
     _base_version.require()
-    if _is_taken():
+    if _is_patched_by_another():
         return
     if not _marked:  # a link, a scope: where an object has none of its own
         HTTPConnection._onewrite = HTTPConnectionPool._onewrite = None  # type: ignore[attr-defined]
@@ -94,14 +95,13 @@ def apply(with_hooks: bool) -> None:
 
 
 def keep(with_hooks: bool) -> None:
-    """Put the functions in place that own managers need. They stay."""
-    _base_version.require()
-    if _is_taken():
+    """Replace the functions that own managers need. They stay replaced."""
+    apply(with_hooks or _TIMING[0] in _kept or any(patch.applied for patch in _TIMING))
+    if other_copy:
         return
     for patch in _WIRE + _OWN + (_TIMING if with_hooks else []):
         if patch not in _kept:
             _kept.append(patch)
-    apply(any(patch.applied for patch in _TIMING) or _TIMING[0] in _kept)
     for patch in _OWN:
         patch.apply()
 
@@ -113,7 +113,7 @@ def _undo(patches: list[Patch]) -> None:
 
 
 def undo() -> None:
-    """Give back what is still ours and what no own manager needs."""
+    """Restore the functions that are still ours and that no own manager needs."""
     global _marked
     _undo(_TIMING + _OWN)
     until = time.monotonic() + 1
