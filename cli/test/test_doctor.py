@@ -303,7 +303,16 @@ def test_it_asks_before_it_sends_to_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://127.0.0.1/", "127.0.0.1", "http://", "http://127.0.0.1:99999/", "http://a b/", "http://nowhere.invalid/"]
+    "url",
+    [
+        "ftp://127.0.0.1/",
+        "127.0.0.1",
+        "http://",
+        "http://127.0.0.1:0/",
+        "http://127.0.0.1:99999/",
+        "http://a b/",
+        "http://nowhere.invalid/",
+    ],
 )
 def test_invalid_urls_are_refused(url: str) -> None:
     done = doctor(url)

@@ -124,6 +124,7 @@ def test_a_command_that_fails_before_it_asks_is_named() -> None:
         (("doctor", "--samples", "3", "http://127.0.0.1:1/"), "not between 5 and 100"),
         (("check", "--port", "99999"), "not between 0 and 65535"),
         (("check", "--port", "8080", "--until", "3", "--", "true"), "--port is of a command that is a server"),
+        (("check", "--path", "/a b", "--", "true", "{port}"), "--path begins with a slash"),
         (("check", "-o", "/", "--", "true"), "Is a directory"),
         (("check", "-o", "/proc/nowhere/report.json", "--", "true"), "/proc/nowhere"),
     ],

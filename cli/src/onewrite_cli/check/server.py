@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import ssl
 import time
@@ -68,6 +69,8 @@ class Observed:
 
 def check_server(options: CheckOptions) -> Report:
     """Raises CouldNotRun."""
+    if not re.fullmatch(r"/[!-~]*", options.path):
+        raise CouldNotRun("--path begins with a slash, and has neither spaces nor characters beyond ASCII")
     port = options.port or _free_port()
     if _host_of(port):
         raise CouldNotRun(f"something listens on port {port} already")

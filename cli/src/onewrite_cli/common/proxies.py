@@ -27,7 +27,8 @@ def split_url(text: str, schemes: tuple[str, ...]) -> SplitResult:
     shown = without_credentials(text)
     try:
         url = urlsplit(text)
-        url.port  # noqa: B018 (raises ValueError where it is not a port)
+        if url.port == 0:  # else the scheme's own port would stand in for it
+            raise ValueError
     except ValueError:
         raise CouldNotRun(f"{shown} has no valid host and port") from None
     if url.scheme not in schemes or not url.hostname:
