@@ -51,8 +51,9 @@ class RunSettings:
         if target.proxy is not None:
             self._go_through(target.proxy.base)
         else:  # a proxy of the user's cannot reach the tool
-            said = os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")
-            self.environment |= dict.fromkeys(("no_proxy", "NO_PROXY"), f"{said},127.0.0.1".strip(","))
+            direct = os.environ.get("no_proxy") or os.environ.get("NO_PROXY", "")
+            if direct.strip() != "*":  # within a list an asterisk means nothing
+                self.environment |= dict.fromkeys(("no_proxy", "NO_PROXY"), f"{direct},127.0.0.1".strip(","))
 
     def _go_through(self, proxy: str) -> None:
         """Make the tool the proxy of most programs, also of a JVM and of Node 24 and newer."""
