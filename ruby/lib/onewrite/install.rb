@@ -31,7 +31,7 @@ module Onewrite
     def onewrite_timing=(hook)
       raise ArgumentError, "onewrite_timing answers call, or is nil" unless hook.nil? || hook.respond_to?(:call)
 
-      Onewrite.__send__(:time) if hook
+      Onewrite.__send__(:time_sessions) if hook
       @onewrite_timing = hook
     end
   end
@@ -108,7 +108,7 @@ module Onewrite
     private
 
     # A session has a hook.
-    def time
+    def time_sessions
       @session_hooks = true
       TIMING.apply if @installed
     end

@@ -29,7 +29,7 @@ module Onewrite
         ensure
           sock.instance_variable_set(:@onewrite_answer, done || Response.complete?(self) ? :read : :due)
           # After a StandardError the library closes the connection, and the record ends there.
-          sock.onewrite_leave(error) if !done && !(StandardError === error) && sock.respond_to?(:onewrite_leave)
+          sock.onewrite_end(error) if !done && !(StandardError === error) && sock.respond_to?(:onewrite_end)
         end
       end
     end

@@ -45,7 +45,7 @@ module Onewrite
     end
 
     # For Net::HTTP, while there is a hook: a record begins in `begin_transport` and ends in `end_transport`, or where the request
-    # is given up ({TimedIO#onewrite_leave}). These methods are private, and no known gem patches them.
+    # is given up ({TimedIO#onewrite_end}). These methods are private, and no known gem patches them.
     module TimedSession
       private
 
@@ -58,7 +58,7 @@ module Onewrite
         @onewrite_record = record = Record.new(onewrite_origin, hooks)
         super
         record.connected_at = Clock.now
-        timed = onewrite_time(@socket, 0)
+        timed = onewrite_timed_io(@socket, 0)
         timed.onewrite_opened = record if timed
         done = true
       rescue Exception => e # rubocop:disable Lint/RescueException -- raised again
@@ -128,9 +128,9 @@ module Onewrite
       def onewrite_carry(record, before, idle_since)
         if (new = !@socket.equal?(before))
           record.connected_at = Clock.now
-          timed = onewrite_time(@socket, 1)
+          timed = onewrite_timed_io(@socket, 1)
         else
-          timed = onewrite_time(before, idle_since ? 2 : 1)
+          timed = onewrite_timed_io(before, idle_since ? 2 : 1)
         end
         timed.onewrite_carry(record, idle_since, new) if timed
       end
@@ -148,12 +148,12 @@ module Onewrite
 
       # @param requests [Integer] on the connection, the one that begins included; at least
       # @return [TimedIO, nil] the connection, timed from now on; nil where it is no object of the library's own class
-      def onewrite_time(socket, requests)
+      def onewrite_timed_io(socket, requests)
         return socket if TimedIO === socket
-        return unless TimedIO.takes?(socket)
+        return unless TimedIO.plain?(socket)
 
         proxy = onewrite_proxy if socket.instance_variable_get(:@onewrite_by_library)
-        @socket = TimedIO.take_over(socket, onewrite_origin, proxy, requests)
+        @socket = TimedIO.replace(socket, onewrite_origin, proxy, requests)
       end
 
       def onewrite_origin

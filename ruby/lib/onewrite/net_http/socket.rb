@@ -16,7 +16,7 @@ module Onewrite
 
       class << self
         # Whether *socket* is exactly the library's class, without singleton methods.
-        def takes?(socket)
+        def plain?(socket)
           superclass === socket && socket.instance_of?(superclass) && socket.singleton_methods.empty?
         end
 
@@ -25,7 +25,7 @@ module Onewrite
         # @param proxy [String, nil]
         # @param requests [Integer] on the connection, the one that begins included
         # @return [TimedIO]
-        def take_over(socket, origin, proxy, requests)
+        def replace(socket, origin, proxy, requests)
           timed = allocate
           socket.instance_variables.each { |name| timed.instance_variable_set(name, socket.instance_variable_get(name)) }
           socket.instance_variable_set(:@onewrite_answer, nil) # a copy of the session may still have it
@@ -62,7 +62,7 @@ module Onewrite
       # A request begins. One that is still under way has it in its block, or its Fiber is not resumed.
       # @return [Record, nil] of the `start` that opened the connection for this request
       def onewrite_begin
-        onewrite_leave(nil) if @onewrite_record
+        onewrite_end(nil) if @onewrite_record
         @onewrite_requests += 1
         opened = @onewrite_opened
         @onewrite_opened = nil
@@ -84,7 +84,7 @@ module Onewrite
 
       # The request under way has ended in another way than by `end_transport`.
       # @param error [Exception, nil]
-      def onewrite_leave(error)
+      def onewrite_end(error)
         return unless (record = @onewrite_record)
 
         @onewrite_record = nil
@@ -99,7 +99,7 @@ module Onewrite
 
       # The request under way is given up. One that has the head of its final answer ends in `reading_body`.
       def onewrite_give_up
-        onewrite_leave(nil) if @onewrite_record && !@onewrite_record.status
+        onewrite_end(nil) if @onewrite_record && !@onewrite_record.status
       end
 
       # The library closes a connection whose request failed. While another thread reads or writes, the error is that thread's.
@@ -107,7 +107,7 @@ module Onewrite
         error = $! # rubocop:disable Style/SpecialGlobalVars
         super
       ensure
-        onewrite_leave(error) if @onewrite_record && (error || !@onewrite_record.in_io)
+        onewrite_end(error) if @onewrite_record && (error || !@onewrite_record.in_io)
       end
 
       def write(*strs)
