@@ -203,8 +203,8 @@ def test_no_line_of_a_case_is_longer_than_300_characters() -> None:
 
 def test_each_capability_that_a_case_needs_is_in_the_protocol() -> None:
     text = (CONFORMANCE / "PROTOCOL.md").read_text()
-    table = {name for line in re.findall(r"^\| (`.*?) \|", text, re.M) for name in re.findall(r"`([a-z_:]+)`", line)}
-    assert {one for one in capabilities() if not one.startswith("body:")} <= table
+    listed = {name for line in re.findall(r"^- (`.*?): ", text, re.M) for name in re.findall(r"`([a-z_:]+)`", line)}
+    assert {one for one in capabilities() if not one.startswith("body:")} <= listed
     for case in load_all()[0]:
         assert {one for run in case.runs("onewrite") for one in run.capabilities()} <= capabilities(), case.id
 
