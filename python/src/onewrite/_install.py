@@ -11,6 +11,7 @@ import typing
 
 from . import _config, _hooks, _imports
 from ._config import Scope, installed
+from ._errors import UnsupportedBaseError
 
 log = logging.getLogger("onewrite")
 
@@ -72,8 +73,6 @@ def install(
 def _on_import() -> None:
     """Patch urllib3, which the program has just imported."""
     global _finder, _is_on
-    from ._errors import UnsupportedBaseError
-
     waited, _finder = _finder is not None, None
     if waited and _is_on:
         try:
@@ -88,8 +87,6 @@ def _apply() -> None:
     try:
         from . import _patches
     except (ImportError, AttributeError) as error:  # something else of this name
-        from ._errors import UnsupportedBaseError
-
         raise UnsupportedBaseError(f"this urllib3 is not supported: {error}") from error
     _patches.apply(bool(installed.hooks))
 
