@@ -6,6 +6,7 @@ The programs that a test starts by itself, the file of `make pyz` and the instal
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -17,7 +18,8 @@ from typing import BinaryIO
 
 __all__ = ["run"]
 
-ANSWER = 8  # bytes: an exit status
+ANSWER = 8  # bytes: a process id or an exit status
+GRACE_S = 10.0
 
 
 def run(arguments: list[str], env: dict[str, str], files: list[BinaryIO], timeout: float) -> int:
@@ -26,14 +28,24 @@ def run(arguments: list[str], env: dict[str, str], files: list[BinaryIO], timeou
     asked = {"arguments": arguments, "env": env, "folder": os.getcwd()}  # noqa: PTH109
     socket.send_fds(there, [json.dumps(asked).encode() + b"\n"], [file.fileno() for file in files])
     pid = int(there.recv(ANSWER))
+    try:
+        return _status(there, timeout)
+    except BaseException as error:  # also that of a test which has reached its own limit
+        for number in (signal.SIGTERM, signal.SIGKILL):  # the first ends its command, too
+            os.kill(pid, number)
+            with contextlib.suppress(TimeoutError):
+                _status(there, GRACE_S)
+                break
+        if isinstance(error, TimeoutError):
+            raise subprocess.TimeoutExpired(arguments, timeout) from None
+        raise
+
+
+def _status(there: socket.socket, timeout: float) -> int:
+    """Raises TimeoutError."""
     there.settimeout(timeout)
     try:
         return int(there.recv(ANSWER))
-    except TimeoutError:
-        os.kill(pid, signal.SIGKILL)
-        there.settimeout(None)
-        there.recv(ANSWER)
-        raise subprocess.TimeoutExpired(arguments, timeout) from None
     finally:
         there.settimeout(None)
 
