@@ -87,6 +87,11 @@ module Exchange
     text.ascii_only? || text.each_codepoint.any? { |point| point > 0xFF } ? text : text.encode(Encoding::ISO_8859_1).b
   end
 
+  # The code points that stand for bytes.
+  def text(bytes)
+    bytes.encoding == Encoding::BINARY ? bytes.dup.force_encoding(Encoding::ISO_8859_1).encode(Encoding::UTF_8) : bytes
+  end
+
   # Leaves the block of `request` with the body unread.
   def read_none(http, request)
     http.request(request) { |response| return UnreadAnswer.new(response.code, response.to_hash) }
@@ -125,7 +130,7 @@ module Exchange
     # The driver's pool had no free session in time; Net::HTTP was not called.
     return reply.merge(called: false) if Stage.now == :queue
 
-    reply[:records] = collected
+    reply[:records] = collected.map { |record| record.merge(url: text(record[:url])) }
     if reply[:outcome] == "error" && (last = collected.last)
       reply[:error][:kind] = last[:error_kind] || reply[:error][:kind]
       reply[:error][:phase] = last[:error_phase] || reply[:error][:phase]
