@@ -175,22 +175,6 @@ test('hooks of several install() add, and each is removed without the others', a
   assert.deepEqual(out, { rounds: ['', 'a', 'a b c c', 'a b c c', 'b c', ''], same: true, none: false, twice: false, back: true, again: false })
 })
 
-test('importing changes nothing: no patched function, no subscriber, and the process ends', async () => {
-  const { out } = await runScript(`
-    import dc from 'node:diagnostics_channel'
-    import http from 'node:http'
-    import net from 'node:net'
-    import tls from 'node:tls'
-    import * as undici from 'undici'
-    const picture = () => [http.request, http.Agent.prototype.addRequest, http.Agent.prototype.createConnection, net.Socket.prototype.write, net.Socket.prototype.uncork,
-      tls.connect, net.connect, globalThis.fetch, undici.getGlobalDispatcher(), http.globalAgent, undici.Client.prototype.dispatch]
-    const before = picture()
-    await import(${JSON.stringify(index)})
-    const channels = ['undici:request:create', 'undici:client:sendHeaders', 'http.client.request.created', 'http.client.request.start'].map((name) => dc.hasSubscribers(name))
-    console.log(JSON.stringify({ same: picture().every((each, index) => each === before[index]), channels }))`)
-  assert.deepEqual(out, { same: true, channels: [false, false, false, false] })
-})
-
 const requiresModules = /** @type {any} */ (process.features).require_module === true
 
 test('a CommonJS program can require the package', { skip: !requiresModules && 'this Node requires no ES modules' }, async () => {
