@@ -105,11 +105,28 @@ def propagated(played: Played) -> int:
     return carried
 
 
+def limit(tool: str, order: str, way: tuple[str, str]) -> str | None:
+    """Why a tool that comes first is not as with stock."""
+    if (tool, order, way[0]) == ("vcrpy", "tool-first", "own"):
+        return "its connection hides urllib3's from an own manager"
+    if (tool, order, way[1]) == ("pook", "tool-first", "hooks"):
+        return "at its end it restores the urlopen() that it found, without ours"
+    return None
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("tool", TOOLS)
-def test_as_with_stock(tool: str, order: str, way: tuple[str, str], played: typing.Callable[..., Played]) -> None:
+def test_as_with_stock(
+    tool: str,
+    order: str,
+    way: tuple[str, str],
+    played: typing.Callable[..., Played],
+    request: pytest.FixtureRequest,
+) -> None:
+    if reason := limit(tool, order, way):
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     stock, ours = played(tool, "stock", order, "plain"), played(tool, way[0], order, way[1])
 
     for client, result in stock.told["results"].items():
