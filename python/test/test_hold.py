@@ -181,6 +181,21 @@ def test_what_urllib3_wrote_before_its_error_is_sent(body: typing.Any) -> None:
     assert arrived[0] == arrived[1]
 
 
+@pytest.mark.parametrize("keyword", [{"chunked": True}, {"preload_content": False}, {"unknown": 1}])
+def test_a_keyword_is_refused_where_urllib3_refuses_it(tap: typing.Any, keyword: dict[str, object]) -> None:
+    errors = []
+    for _ in range(2):
+        conn = HTTPConnection("127.0.0.1", tap().port, timeout=5)
+        try:
+            conn.request("POST", "/", body=BODY, headers={}, **keyword)  # type: ignore[arg-type]
+            errors.append(None)
+        except TypeError as error:
+            errors.append(type(error))
+        conn.close()
+        onewrite.install()
+    assert errors == [TypeError if _base_version.IS_1 or "unknown" in keyword else None] * 2
+
+
 def test_a_socket_that_breaks_raises_the_error_of_urllib3() -> None:
     class Broken:
         def settimeout(self, _: object) -> None: ...

@@ -20,6 +20,9 @@ from ._record import Line
 #: The most bytes that are joined: the plaintext of one TLS record (RFC 8446, 5.1).
 LIMIT = 16384
 
+#: The keywords of ``request`` in urllib3 2 that our wrapper names.
+_DEFAULTS = {"chunked": False, "preload_content": True, "decode_content": True, "enforce_content_length": True}
+
 _BUFFERS = frozenset((bytes, bytearray, memoryview))
 _PIECES = _BUFFERS | {str}
 #: Packages whose sockets accept a view of a body, which saves a copy. A class of the user's may rely on bytes.
@@ -100,13 +103,13 @@ def request(stock: Function) -> Function:
 
 
 def request_of_1(stock: Function) -> Function:
-    """Wrap ``request`` and ``request_chunked`` of urllib3 1.26, which have no such keywords."""
+    """Wrap ``request`` and ``request_chunked`` of urllib3 1.26, which refuse the keywords of urllib3 2."""
 
     def call(
-        self: typing.Any, method: str, url: str, body: typing.Any, headers: typing.Any, *, chunked: object,
-        preload_content: object, decode_content: object, enforce_content_length: object, **others: typing.Any,
-    ) -> None:  # fmt: skip
-        stock(self, method, url, body, headers, **others)
+        self: typing.Any, method: str, url: str, body: typing.Any, headers: typing.Any, **options: typing.Any
+    ) -> None:
+        named = {name: value for name, value in options.items() if value is not _DEFAULTS.get(name, options)}
+        stock(self, method, url, body, headers, **named)
 
     return request(call)
 
