@@ -51,6 +51,17 @@ def test_kept_results_are_read(tmp_path: Path) -> None:
     assert raw["rows"][1] == {"name": "stock again, 200 B", "ratio": 1.01, "min": 1.01, "max": 1.01, "n": 4}
 
 
+def test_the_results_of_other_benchmarks_are_kept(tmp_path: Path) -> None:
+    earlier = found(tmp_path, 1.01)
+    earlier.machine["commit"] = "old"
+    stall = {"stock": jmh_file(tmp_path / "stall", [100.0])}
+    earlier.add("stall", stall)
+    made = found(tmp_path, 1.02)
+    made.keep(earlier)
+    assert [(row["benchmark"], row["commit"]) for row in made.rows] == [("netty", "0123abcd")] * 3 + [("stall", "old")]
+    assert "commits 0123abcd and old" in jmh.markdown(made)
+
+
 def test_one_short_fork_of_jmh_runs(tmp_path: Path) -> None:
     done = bench("jmh", "netty", "--short", "--out", str(tmp_path))
     if "is not built" in done.stderr:

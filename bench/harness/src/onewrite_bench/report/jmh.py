@@ -44,11 +44,11 @@ class Benchmark:
 
 
 BENCHMARKS = {
-    "netty": Benchmark("netty", "Netty", "200 B", variants=NETTY),
+    "netty": Benchmark("netty", "Netty", "200 B", variants=NETTY, rounds=5),
     "netty-20kB": Benchmark("netty", "Netty", "20 kB", size=20_000, variants=NETTY, rounds=2),
     "netty-50": Benchmark("netty", "Netty", "50 callers", "fiftyCallers", variants=NETTY, rounds=2),
     "okhttp": Benchmark("okHttp", "OkHttp", "200 B"),
-    "reactor-netty": Benchmark("reactorNetty", "Reactor Netty", "200 B"),
+    "reactor-netty": Benchmark("reactorNetty", "Reactor Netty", "200 B", rounds=4),
     "stall": Benchmark(
         "nettyStall", "Netty", "stall", variants=(STOCK, "onewrite", "onTiming"), rounds=1,
         options=("-wi", "3", "-w", "500ms", "-i", "10", "-r", "500ms"), warm=50,
@@ -74,7 +74,7 @@ class Jmh:
         for variant, result in results.items():
             row = next((one for one in self.rows if (one["benchmark"], one["variant"]) == (name, variant)), None)
             if row is None:
-                row = {"benchmark": name, "variant": variant, "ratios": []}
+                row = {"benchmark": name, "variant": variant, "commit": self.machine["commit"], "ratios": []}
                 row |= {what: [] for what in ("cpu_us", "bytes", "p50_us", "p99_us")}
                 self.rows.append(row)
             cpu = _turns(result, CPU)
@@ -84,6 +84,11 @@ class Jmh:
             row["bytes"].append(round(median(_turns(result, BYTES))))
             row["p50_us"].append(round(percentiles["50.0"], 1))
             row["p99_us"].append(round(percentiles["99.0"], 1))
+
+    def keep(self, earlier: Jmh) -> None:
+        """Add the rows of an earlier run whose benchmarks this one did not run."""
+        ran = {row["benchmark"] for row in self.rows}
+        self.rows += [row for row in earlier.rows if row["benchmark"] not in ran]
 
     def text(self) -> str:
         """The JSON that is kept, a line per row."""
@@ -194,7 +199,8 @@ def text(found: Jmh) -> str:
 
 
 def _origin(found: Jmh) -> str:
-    return f"`{found.command}`, commit {found.machine.get('commit')}, {found.date}"
+    commits = sorted({row["commit"] for row in found.rows})
+    return f"`{found.command}`, commit{'s' * (len(commits) > 1)} {' and '.join(commits)}, {found.date}"
 
 
 def markdown(found: Jmh) -> str:

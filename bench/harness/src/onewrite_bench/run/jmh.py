@@ -36,7 +36,11 @@ SHORT = ("-wi", "0", "-i", "2", "-r", "50ms")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("benchmark", nargs="*", help=f"default: all of {', '.join(report.BENCHMARKS)}")
+    parser.add_argument(
+        "benchmark",
+        nargs="*",
+        help=f"default: all of {', '.join(report.BENCHMARKS)}; the results of the others are kept",
+    )
     parser.add_argument("--short", action="store_true", help="one short fork of two variants, to test the harness")
     parser.add_argument("--out", type=Path, default=BUILD, metavar="DIR", help="the folder of jmh.json")
     parser.add_argument("--costs", type=Path, metavar="DIR", help="write results.json for the table of costs there")
@@ -65,6 +69,9 @@ def _run(options: argparse.Namespace) -> int:
                 console.line(f"jmh: {name}, round {number + 1}")
                 found.add(name, _round(name, benchmark, number, raw, servers, children))
     found.seconds = round(time.monotonic() - began)
+    kept = report.read(options.out / "jmh.json") if options.benchmark and not options.short else None
+    if kept is not None:
+        found.keep(kept)
     (options.out / "jmh.json").write_text(found.text())
     print(report.text(found))
     if options.costs is not None:
