@@ -124,4 +124,4 @@ def _classpath() -> str:
 
 def _java() -> str:
     shown = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
-    return shown.splitlines()[1].strip().removeprefix("OpenJDK Runtime Environment ").strip("()")
+    return "Java " + shown.split('"')[1]  # openjdk version "17.0.1" 2024-01-02
