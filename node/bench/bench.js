@@ -4,7 +4,7 @@
 // the CPU of all turns with that of its stock, garbage collection with it. Memory layout alone makes processes differ, so there are
 // several groups with new processes: a row is the median group, the lowest and the highest.
 // "stock again" is a second process of stock. Where it differs by more than 3 % the figures are not publishable, and the end is 2.
-// usage: node bench/bench.js [--quick]
+// usage: [N=5] node bench/bench.js [--quick]; N is the number of groups.
 // Writes RESULTS.md, results.json and results-http.json beside it. --quick only shows that it works, and writes nothing.
 
 import { execFileSync, fork } from 'node:child_process'
@@ -14,7 +14,7 @@ import os from 'node:os'
 import { fileURLToPath } from 'node:url'
 
 const QUICK = process.argv.includes('--quick')
-const GROUPS = QUICK ? 1 : 5
+const GROUPS = QUICK ? 1 : Number(process.env.N || 5)
 /** Turns of a process, and those before them that do not count: V8 gives back memory while a process waits for its turn. */
 const [TURNS, UNMEASURED] = QUICK ? [2, 0] : [12, 2]
 const CALLS = QUICK ? 200 : 1000
