@@ -59,7 +59,7 @@ def test_the_results_of_other_benchmarks_are_kept(tmp_path: Path) -> None:
     made = found(tmp_path, 1.02)
     made.keep(earlier)
     assert [(row["benchmark"], row["commit"]) for row in made.rows] == [("netty", "0123abcd")] * 3 + [("stall", "old")]
-    assert "commits 0123abcd and old" in jmh.markdown(made)
+    assert "commit 0123abcd and old," in jmh.markdown(made)
 
 
 def test_one_short_fork_of_jmh_runs(tmp_path: Path) -> None:

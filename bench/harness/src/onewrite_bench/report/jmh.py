@@ -7,7 +7,7 @@ the same number.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -119,7 +119,7 @@ class Jmh:
                 for variant, row in self.of(name).items()
             ]
             about = {"language": "java", "base": library, "runtime": self.runtime, "date": self.date}
-            about |= {"command": self.command, "commit": self.machine["commit"]}
+            about |= {"command": self.command, "commit": _commits(row for name in names for row in self.of(name).values())}
             suffix = "" if library == "Netty" else "-" + library.lower().replace(" ", "-")
             shown = ",\n".join("  " + json.dumps(row) for row in rows)
             written = json.dumps(about)[:-1] + f', "rows": [\n{shown}\n]}}\n'
@@ -198,9 +198,12 @@ def text(found: Jmh) -> str:
     return "\n\n".join([_costs(found).text(), _stall(found).text(), *_notes(found), f"{found.seconds} s"])
 
 
+def _commits(rows: Iterable[Mapping[str, Any]]) -> str:
+    return " and ".join(sorted({row["commit"] for row in rows}))
+
+
 def _origin(found: Jmh) -> str:
-    commits = sorted({row["commit"] for row in found.rows})
-    return f"`{found.command}`, commit{'s' * (len(commits) > 1)} {' and '.join(commits)}, {found.date}"
+    return f"`{found.command}`, commit {_commits(found.rows)}, {found.date}"
 
 
 def markdown(found: Jmh) -> str:
