@@ -119,7 +119,8 @@ class Jmh:
                 for variant, row in self.of(name).items()
             ]
             about = {"language": "java", "base": library, "runtime": self.runtime, "date": self.date}
-            about |= {"command": self.command, "commit": _commits(row for name in names for row in self.of(name).values())}
+            commits = _commits(row for name in names for row in self.of(name).values())
+            about |= {"command": self.command, "commit": commits}
             suffix = "" if library == "Netty" else "-" + library.lower().replace(" ", "-")
             shown = ",\n".join("  " + json.dumps(row) for row in rows)
             written = json.dumps(about)[:-1] + f', "rows": [\n{shown}\n]}}\n'
