@@ -7,7 +7,7 @@ the same number.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -119,8 +119,7 @@ class Jmh:
                 for variant, row in self.of(name).items()
             ]
             about = {"language": "java", "base": library, "runtime": self.runtime, "date": self.date}
-            commits = _commits(row for name in names for row in self.of(name).values())
-            about |= {"command": self.command, "commit": commits}
+            about |= {"command": self.command, "commit": _commits(self.rows)}
             suffix = "" if library == "Netty" else "-" + library.lower().replace(" ", "-")
             shown = ",\n".join("  " + json.dumps(row) for row in rows)
             written = json.dumps(about)[:-1] + f', "rows": [\n{shown}\n]}}\n'
@@ -199,7 +198,7 @@ def text(found: Jmh) -> str:
     return "\n\n".join([_costs(found).text(), _stall(found).text(), *_notes(found), f"{found.seconds} s"])
 
 
-def _commits(rows: Iterable[Mapping[str, Any]]) -> str:
+def _commits(rows: list[dict[str, Any]]) -> str:
     return " and ".join(sorted({row["commit"] for row in rows}))
 
 
