@@ -44,7 +44,7 @@ export function restoreGlobalDispatchers ({ legacy, current }) {
 export function findReplacement () {
   const { legacy, current } = globalDispatchers()
   const { proxyEnv } = /** @type {any} */ (http.globalAgent).options
-  // NODE_USE_ENV_PROXY. A program may also set proxies of its own for Node; those stay.
+  // NODE_USE_ENV_PROXY. Proxies that the program sets for Node itself stay.
   const isFromEnv = proxyEnv !== undefined && proxyEnv === process.env
   const isNodesProxy = (/** @type {any} */ dispatcher) => isFromEnv && isUndicis(dispatcher, 'EnvHttpProxyAgent') &&
     !(undici.EnvHttpProxyAgent && dispatcher instanceof undici.EnvHttpProxyAgent)

@@ -10,7 +10,7 @@ from ._install import own_scope
 
 
 class Own:
-    """Base of what makes pools: marks them with a scope of its own."""
+    """Base of pool managers and adapters: marks their pools with a scope."""
 
     def __init__(
         self,

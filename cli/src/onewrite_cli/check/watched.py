@@ -54,7 +54,7 @@ class Watched(Conversation):
         return super().respond(exchange, answer)
 
     def _forget_body(self) -> None:
-        """What has come was counted: an upload of any size needs no memory."""
+        """Bytes are counted as they arrive, so an upload of any size needs no memory."""
         if self.exchange is not None and not self._keeps_bodies:
             self.exchange.request.forget_body()
 

@@ -97,7 +97,7 @@ module Onewrite
         Hooks.call(hooks, record)
       end
 
-      # The request under way is given up. One that has the head of its final answer ends in `reading_body`.
+      # The request under way is given up. If the head of its final answer was read, it ends in `reading_body`.
       def onewrite_give_up
         onewrite_end(nil) if @onewrite_record && !@onewrite_record.status
       end

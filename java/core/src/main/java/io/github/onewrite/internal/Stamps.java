@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Clock readings and counts of a request, which an adapter fills while the request runs. A {@link Timing} shows them when it is
- * over. Whoever owns the request orders the calls: an event loop, or a thread at a time.
+ * over. Calls come in order: an event loop, or one thread at a time, owns the request.
  *
  * <p>A time is a reading of {@link System#nanoTime}, 0 where the moment did not come. A number below 0 is not known.
  */
