@@ -215,7 +215,15 @@ def scenarios(draw: Any, can: frozenset[str]) -> dict[str, Any]:
         answers.append(answer)
         steps += [{"request": request}, {"pause_ms": 5}]
     options: dict[str, Any] = {"pool_size": 1, "keepalive": draw(_rarely(_one_of(False), _one_of(True)))}
-    if "concurrency" in can and draw(_rarely(_one_of(True), _one_of(False))):
+    # undici refuses a wrong length after it has sent the head, and with onewrite before: a batch would get other answers.
+    lengths = [
+        name
+        for step in steps
+        if "request" in step
+        for name, _ in step["request"]["headers"]
+        if name == "Content-Length"
+    ]
+    if "concurrency" in can and draw(_rarely(_one_of(True), _one_of(False))) and not lengths:
         # All have the same answer, and each has a connection: which one gets which is chance.
         options["pool_size"] = count = draw(_one_of(2, 4))
         answers.append({"delay_ms": 30, "body": {"size": draw(_one_of(2, 5000))}})
