@@ -215,7 +215,7 @@ def scenarios(draw: Any, can: frozenset[str]) -> dict[str, Any]:
         answers.append(answer)
         steps += [{"request": request}, {"pause_ms": 5}]
     options: dict[str, Any] = {"pool_size": 1, "keepalive": draw(_rarely(_one_of(False), _one_of(True)))}
-    # undici refuses a wrong length after it has sent the head, and with onewrite before: a batch would get other answers.
+    # undici refuses a wrong length when the head has left; with onewrite it has not: a batch would differ.
     lengths = [
         name
         for step in steps
